@@ -1,0 +1,67 @@
+"""Tune the continuous knobs of a live system online, and move them as little as possible.
+
+Public names resolve at first use, so that `import trimtab` and `trimtab --help`
+cost nothing: numpy, numba and scipy load with the first name that needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
+    from trimtab import bases as bases
+    from trimtab import theory as theory
+    from trimtab.domain import Box as Box
+    from trimtab.errors import Conflict as Conflict
+    from trimtab.errors import InvalidInput as InvalidInput
+    from trimtab.errors import NotFound as NotFound
+    from trimtab.errors import SolverFailed as SolverFailed
+    from trimtab.errors import TrimtabError as TrimtabError
+    from trimtab.estimators import Confidence as Confidence
+    from trimtab.graph import Graph as Graph
+    from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
+    from trimtab.policies import LinUCB as LinUCB
+    from trimtab.problem import Problem as Problem
+    from trimtab.sim import Trace as Trace
+    from trimtab.sim import worlds as worlds
+    from trimtab.sim.play import play as play
+
+__version__ = "0.1.0"
+
+# Where each public name lives. A module that ends in the name is itself the value.
+_HOME = {
+    "Box": "trimtab.domain",
+    "Confidence": "trimtab.estimators",
+    "Conflict": "trimtab.errors",
+    "Graph": "trimtab.graph",
+    "InvalidInput": "trimtab.errors",
+    "LazyGraphLinUCB": "trimtab.policies",
+    "LinUCB": "trimtab.policies",
+    "NotFound": "trimtab.errors",
+    "Problem": "trimtab.problem",
+    "SolverFailed": "trimtab.errors",
+    "Trace": "trimtab.sim",
+    "TrimtabError": "trimtab.errors",
+    "bases": "trimtab.bases",
+    "play": "trimtab.sim.play",
+    "theory": "trimtab.theory",
+    "worlds": "trimtab.sim.worlds",
+}
+
+__all__ = list(_HOME)
+
+
+if not TYPE_CHECKING:  # else a checker would take any misspelt name for an object
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+        home = import_module(_HOME[name])
+        value = home if _HOME[name].endswith(f".{name}") else getattr(home, name)
+        globals()[name] = value  # the next access does not come here
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

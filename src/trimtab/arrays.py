@@ -1,0 +1,136 @@
+"""The boundary: what comes in from outside becomes a checked array, or an error.
+
+Everything below this module trusts its arrays. Each function here names the
+argument, the offending index and value, and what to do instead. Arrays that
+come back are the caller's own copies: the input is never aliased.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trimtab.compiled import compiled
+from trimtab.errors import InvalidInput
+
+Array = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+ArrayLike = npt.ArrayLike
+
+MOST_ROUNDS = 1e15  # in one observation; sums of counts must stay exact
+LARGEST_LOSS = 1e100  # squares of losses must stay finite
+
+
+def floats(value: ArrayLike, name: str) -> Array:
+    """The value as a new float64 array, whatever its shape."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float64:
+        return value.copy()  # the common case, kept free of the slower checks below
+    try:
+        raw = np.asarray(value)
+        if raw.dtype.kind in "biuf":
+            return raw.astype(np.float64)
+    except ValueError:  # a ragged nested sequence
+        raise InvalidInput(f"{name} is ragged; pass one number per entry") from None
+    raise InvalidInput(f"{name} must hold real numbers, not {raw.dtype}; convert it first")
+
+
+def vector(value: ArrayLike, size: int, name: str, item: str) -> Array:
+    """A finite vector with one entry per `item`."""
+    array = floats(value, name)
+    if array.shape != (size,):
+        raise InvalidInput(
+            f"{name} has shape {array.shape}, expected ({size},); give one value per {item}"
+        )
+    refuse_where(~np.isfinite(array), array, name, "is not finite; every entry must be a number")
+    return array
+
+
+def per_item(
+    value: ArrayLike, size: int, name: str, item: str, *, low: float, strict: bool
+) -> Array:
+    """One finite number per `item`, from a single number or a vector, above `low`."""
+    array = floats(value, name)
+    if array.ndim == 0:
+        array = np.full(size, float(array))
+    array = vector(array, size, name, item)
+    if strict:
+        refuse_where(array <= low, array, name, f"must be greater than {low:g}")
+    else:
+        refuse_where(array < low, array, name, f"must be at least {low:g}")
+    return array
+
+
+def number(value: Any, name: str, *, low: float, strict: bool, high: float = np.inf) -> float:
+    """A finite number above `low` and, where given, below `high`."""
+    array = floats(value, name)
+    if array.ndim != 0:
+        raise InvalidInput(f"{name} has shape {array.shape}; give a single number")
+    x = float(array)
+    if not np.isfinite(x) or x < low or x >= high or (strict and x == low):
+        sign = ">" if strict else ">="
+        upper = f" and < {high:g}" if np.isfinite(high) else ""
+        raise InvalidInput(f"{name} = {x:g}; it must be finite, {sign} {low:g}{upper}")
+    return x
+
+
+def whole(value: Any, name: str, *, low: int) -> int:
+    """A whole number, at least `low`."""
+    array = floats(value, name)
+    if array.ndim != 0 or not np.isfinite(array) or float(array) != np.floor(array):
+        raise InvalidInput(f"{name} = {value!r}; give a whole number")
+    if array < low:
+        raise InvalidInput(f"{name} = {int(array)}; it must be at least {low}")
+    return int(array)
+
+
+def losses(value: ArrayLike, size: int) -> Array:
+    """One loss per criterion, NaN where none was observed. Read at once, so not copied."""
+    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    if array.dtype != np.float64:
+        array = floats(array, "losses")
+    if array.shape != (size,):
+        raise InvalidInput(
+            f"losses has shape {array.shape}, expected ({size},); give one loss per criterion, "
+            "NaN where none was observed"
+        )
+    if _has_beyond(array, LARGEST_LOSS):
+        refuse_where(
+            np.abs(array) > LARGEST_LOSS,
+            array,
+            "losses",
+            "is infinite or absurdly large; rescale it, or use NaN if it is missing",
+        )
+    return array
+
+
+def counts(value: ArrayLike, size: int, name: str = "count") -> Ints:
+    """One whole number of rounds, at least 1, per criterion."""
+    array = per_item(value, size, name, "criterion", low=1.0, strict=False)
+    refuse_where(array != np.floor(array), array, name, "is not whole; it counts rounds")
+    refuse_where(array > MOST_ROUNDS, array, name, f"is above {MOST_ROUNDS:g}; tell it in parts")
+    return array.astype(np.int64)
+
+
+def refuse_where(bad: Bools, array: Array, name: str, problem: str) -> None:
+    """Raise for the first entry marked bad, by index and value."""
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InvalidInput(f"{name}[{i}] = {array[i]:g} {problem}")
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, closed for writing."""
+    array.flags.writeable = False
+    return array
+
+
+@compiled
+def _has_beyond(array: Array, limit: float) -> bool:
+    """Whether any entry is larger than the limit in size; NaN is not."""
+    beyond = 0
+    for x in array:
+        beyond += abs(x) > limit
+    return beyond > 0

@@ -1,0 +1,58 @@
+"""The command line: `trimtab`.
+
+Commands import what they need when they run, so that `trimtab --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from trimtab import __version__
+from trimtab.errors import TrimtabError
+
+app = typer.Typer(
+    name="trimtab",
+    help="Tune the continuous knobs of a live system online, and move them as little as possible.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"trimtab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def trimtab(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Tune the continuous knobs of a live system online, and move them as little as possible."""
+
+
+@app.command()
+def demo(
+    rounds: Annotated[int, typer.Option(help="Rounds to play with each policy.")] = 5000,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated noise.")] = 0,
+) -> None:
+    """Tune a simulated recommender with standard LinUCB and with Algorithm 1, side by side."""
+    from trimtab.sim.demo import run
+
+    run(rounds=rounds, seed=seed)
+
+
+def main() -> None:
+    """Run the command line; an error that trimtab foresaw ends it with one clear line."""
+    try:
+        app()
+    except TrimtabError as error:
+        typer.echo(f"trimtab: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -1,0 +1,20 @@
+"""The decorator under which every kernel is compiled.
+
+Kernels sit beside the concept they serve; this is only how they are built: by
+numba, cached on disk, with NumPy's rules for division. `compiled` keeps the
+kernel's own type, so that callers are checked as if it were plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(kernel: F) -> F:
+    """The kernel, compiled at its first call and cached next to its source."""
+    return cast(F, numba.njit(cache=True, error_model="numpy")(kernel))

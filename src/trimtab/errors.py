@@ -1,0 +1,41 @@
+"""The errors trimtab raises on purpose, as one small tree.
+
+::
+
+    TrimtabError
+        InvalidInput     a value from outside is malformed (also a ValueError)   exit 2
+        NotFound         no such tuner, run or decision                          exit 2
+        Conflict         the decision told is not one that was asked             exit 1
+        SolverFailed     no usable minimiser of the LCB                          exit 1
+
+A message says what was wrong, where, which value, and what to do about it. A
+call that raises one of these has changed nothing.
+"""
+
+from __future__ import annotations
+
+
+class TrimtabError(Exception):
+    """Every error trimtab raises on purpose."""
+
+    exit_code = 1
+
+
+class InvalidInput(TrimtabError, ValueError):
+    """A value that came from outside is malformed."""
+
+    exit_code = 2
+
+
+class NotFound(TrimtabError, LookupError):
+    """Nothing goes by that name."""
+
+    exit_code = 2
+
+
+class Conflict(TrimtabError):
+    """The call contradicts what has been recorded."""
+
+
+class SolverFailed(TrimtabError):
+    """No usable minimiser of the lower confidence bound was found."""

@@ -1,0 +1,124 @@
+"""Confidence radii: how far from its estimate a criterion's parameter may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, number, per_item
+from trimtab.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a radius may depend on, one entry per criterion."""
+
+    gain: Array  # (m,) log det V - d log reg
+    seen: Ints  # (m,) rounds observed
+    dims: Ints  # (m,)
+    reg: Array  # (m,)
+    bounds: Array  # (m,) largest |phi|
+
+
+class Radius(Protocol):
+    """A rule for beta, the radius of every criterion's confidence ellipsoid."""
+
+    @property
+    def certified(self) -> bool:
+        """Whether all ellipsoids hold at once, at all times, with probability 1 - delta."""
+
+    def radii(self, evidence: Evidence) -> Array:
+        """beta_i for every criterion: (m,)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confidence:
+    r"""The radius under which all ellipsoids hold at once with probability 1 - delta.
+
+    With Gamma_i = log det V_i - d_i log reg_i and m criteria:
+
+    ========  =========================================================================
+    form      beta_i
+    ========  =========================================================================
+    logdet    sigma_i sqrt(Gamma_i + 2 log(m / delta)) + sqrt(reg_i) norm_i
+    paper     sigma_i sqrt(d_i log((1 + n_i L_i^2 / reg_i) / delta)) + sqrt(reg_i) norm_i
+    ========  =========================================================================
+
+    The first is valid at all times and for all criteria together. The second is
+    the paper's Lemma (confidence ellipsoid); it is kept for reproduction.
+
+    Deviation: the paper's form has no union over the criteria and too small a
+    log(1/delta) term for d_i = 1, so that its ellipsoids fail far more often than
+    delta; `logdet` is the default.
+
+    >>> Confidence(sigma=0.1, norm=2.0).balanced_reg
+    0.0025000000000000005
+
+    Args:
+        sigma: the noise of each criterion's loss (sub-Gaussian scale).
+        norm: a bound on the length of each criterion's true parameter.
+        delta: the probability that any ellipsoid ever fails.
+        form: which of the two formulas.
+    """
+
+    sigma: float | ArrayLike
+    norm: float | ArrayLike
+    delta: float = 0.05
+    form: Literal["logdet", "paper"] = "logdet"
+
+    def __post_init__(self) -> None:
+        number(self.delta, "delta", low=0.0, strict=True, high=1.0)
+        if self.form not in ("logdet", "paper"):
+            raise InvalidInput(f"form = {self.form!r}; choose 'logdet' or 'paper'")
+        for name in ("sigma", "norm"):
+            value = np.asarray(getattr(self, name))
+            per_item(value, value.size, name, "criterion", low=0.0, strict=name == "sigma")
+
+    @property
+    def certified(self) -> bool:
+        """Whether the radius is proven to hold: the log-det form."""
+        return self.form == "logdet"
+
+    @property
+    def balanced_reg(self) -> float | Array:
+        """The reg at which the bias term, sqrt(reg) norm, equals sigma: (sigma / norm)^2."""
+        norm = np.asarray(self.norm, np.float64)
+        if np.any(norm == 0.0):
+            raise InvalidInput("norm = 0 has no balanced reg; choose reg yourself")
+        reg = (np.asarray(self.sigma, np.float64) / norm) ** 2
+        return float(reg) if reg.ndim == 0 else reg
+
+    def radii(self, evidence: Evidence) -> Array:
+        """beta_i for every criterion: (m,)."""
+        m = evidence.gain.size
+        sigma = per_item(self.sigma, m, "sigma", "criterion", low=0.0, strict=True)
+        norm = per_item(self.norm, m, "norm", "criterion", low=0.0, strict=False)
+        if self.form == "logdet":
+            inside = evidence.gain + 2.0 * np.log(m / self.delta)
+        else:
+            growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
+            inside = evidence.dims * np.log(growth / self.delta)
+        return np.asarray(sigma * np.sqrt(inside) + np.sqrt(evidence.reg) * norm)
+
+
+@dataclass(frozen=True)
+class FixedRadius:
+    """The same radius at all times: what the paper's experiments use, without any coverage."""
+
+    beta: Array  # (m,)
+    certified = False
+
+    def radii(self, evidence: Evidence) -> Array:
+        """beta_i for every criterion: (m,)."""
+        return self.beta
+
+
+def as_radius(radius: float | ArrayLike | Confidence, m: int) -> Radius:
+    """The rule that the user's `radius` argument stands for."""
+    if isinstance(radius, Confidence):
+        for name in ("sigma", "norm"):  # sizes are known only now
+            per_item(getattr(radius, name), m, name, "criterion", low=0.0, strict=False)
+        return radius
+    return FixedRadius(per_item(radius, m, "radius", "criterion", low=0.0, strict=False))

@@ -1,0 +1,85 @@
+r"""The objective of every solve: the lower confidence bound of the total loss.
+
+    F(s) = sum_i w_i (phi_i(s)' theta_i - beta_i sqrt(phi_i(s)' V_i^{-1} phi_i(s)))
+
+with the weights w_i. The second part alone, W(s) = sum_i w_i beta_i sqrt(...), is the
+width: on the good event the regret of playing s is at most 2 W(s) + F(s) - min F.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.compiled import compiled
+from trimtab.estimators import NodewiseEstimators
+from trimtab.estimators.factor import mean_and_spread
+from trimtab.estimators.nodewise import Book
+from trimtab.problem import Problem
+
+
+@dataclass(frozen=True)
+class LCB:
+    """The lower confidence bound at the estimators' present statistics.
+
+    It reads the estimators' arrays where they are: use it before the next flush.
+    """
+
+    estimators: NodewiseEstimators
+    radii: Array  # (m,) beta_i
+
+    @property
+    def problem(self) -> Problem:
+        """The problem whose loss is bounded."""
+        return self.estimators.problem
+
+    def terms(self, state: Array, criteria: Ints | None = None) -> tuple[Array, Array]:
+        """Estimated loss and w_i beta_i-scaled width of each criterion asked for."""
+        problem, book = self.problem, self.estimators.book
+        asked = problem.all_criteria if criteria is None else criteria
+        phi = np.empty_like(book.phi)
+        problem.features.fill(phi, state, asked)
+        means, widths = np.empty(asked.size), np.empty(asked.size)
+        _terms(asked, phi, book, means, widths)
+        w = problem.weights[asked]
+        return w * means, w * self.radii[asked] * widths
+
+    def value(self, state: Array, criteria: Ints | None = None) -> float:
+        """F(s), or the part of it that the given criteria contribute."""
+        means, widths = self.terms(state, criteria)
+        return float(means.sum() - widths.sum())
+
+    def width(self, state: Array) -> float:
+        """W(s): how much of F(s) is optimism."""
+        return float(self.terms(state)[1].sum())
+
+    def gradient(self, state: Array, criteria: Ints | None = None) -> Array:
+        """The derivatives of F by every knob: (k,). At a width of 0 the mean's alone."""
+        problem, estimators = self.problem, self.estimators
+        asked = problem.all_criteria if criteria is None else criteria
+        phi = problem.phi(state)
+        slope = np.zeros(problem.knobs)
+        for i in asked:
+            R, v, _ = estimators.split(int(i))
+            u = np.linalg.solve(R, phi[estimators.book.offsets[i] : estimators.book.offsets[i + 1]])
+            width = float(np.sqrt(u @ u))
+            pull = v - self.radii[i] * u / width if width > 0.0 else v
+            J = problem.features.jacobian(int(i), state)
+            slope[problem.graph.scope(int(i))] += problem.weights[i] * (
+                J.T @ np.linalg.solve(R.T, pull)
+            )
+        return slope
+
+
+@compiled
+def _terms(criteria: Ints, phi: Array, book: Book, means: Array, widths: Array) -> None:
+    for c in range(criteria.size):
+        i = criteria[c]
+        lo = book.offsets[i]
+        d = book.offsets[i + 1] - lo
+        u = np.empty(d)
+        mean, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, u)
+        means[c] = mean
+        widths[c] = np.sqrt(spread)

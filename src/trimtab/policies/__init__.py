@@ -1,0 +1,8 @@
+"""Policies: when to look at the state again, and where to move it."""
+
+from trimtab.policies.base import Policy, Told
+from trimtab.policies.lazy import LazyGraphLinUCB
+from trimtab.policies.learner import Certificate
+from trimtab.policies.linucb import LinUCB
+
+__all__ = ["Certificate", "LazyGraphLinUCB", "LinUCB", "Policy", "Told"]

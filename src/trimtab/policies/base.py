@@ -1,0 +1,71 @@
+"""What every policy offers: two verbs, and what they return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.policies.learner import Certificate, Learner
+from trimtab.problem import Problem
+
+Cause = Literal["none", "trigger", "review", "alarm"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a `tell` has brought about."""
+
+    triggered: Ints  # criteria whose determinant passed the factor
+    cause: Cause  # why the state was looked at again, or "none"
+    moved: float  # l1 length of the move to the state that ask() now gives
+    next_review: int  # rounds until the next review if everything is observed
+
+
+class Policy(Protocol):
+    """A policy: `ask` reads the state to play, `tell` is the one write.
+
+    The learner is the policy's memory; a policy itself is only the rule by which
+    the state is looked at again.
+    """
+
+    learner: Learner
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that is being solved."""
+        return self.learner.problem
+
+    @property
+    def start(self) -> Array:
+        """The state the system was in before this policy."""
+        return self.learner.start
+
+    @property
+    def rounds(self) -> int:
+        """The round clock: how many rounds have been told."""
+        return self.learner.clock
+
+    @property
+    def certificate(self) -> Certificate:
+        """A bound on the regret so far, computed from what was really observed."""
+        return self.learner.certificate
+
+    def ask(self) -> Array:
+        """The state to play: a read-only array (k,). Asking changes nothing."""
+        return self.learner.state
+
+    def tell(
+        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+    ) -> Told:
+        """Learn from the losses of a round, or of several at once.
+
+        Args:
+            losses: one per criterion, NaN where none was observed.
+            played: the state they belong to, if it is not the one `ask` gives.
+            count: of how many rounds each loss is the mean, one number or one each.
+        """
+
+    def place(self, state: ArrayLike) -> None:
+        """Accept that somebody else has set the system to `state`: `ask` gives it from now on."""
+        self.learner.place(state)

@@ -1,0 +1,48 @@
+"""Standard LinUCB: the baseline that looks, and moves, in every round."""
+
+from __future__ import annotations
+
+from trimtab.arrays import ArrayLike
+from trimtab.estimators import Confidence
+from trimtab.policies.base import Policy, Told
+from trimtab.policies.learner import Learner
+from trimtab.problem import Problem
+
+
+class LinUCB(Policy):
+    r"""Plays the minimiser of the lower confidence bound anew in every round.
+
+    .. math:: s_t = \arg\min_s \mathrm{LCB}_{t-1}(s)
+
+    It is what the lazy policies are measured against: the same estimators and the
+    same solver, without patience.
+
+    Args:
+        problem: the knobs, the criteria and the features between them.
+        start: the state the system is in now; the first move leaves it.
+        radius: beta, one number or one per criterion, or a `Confidence`.
+        reg: the ridge parameter, one number or one per criterion.
+        seed: of the solver's random starts.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        start: ArrayLike,
+        radius: ArrayLike | Confidence,
+        reg: ArrayLike = 1.0,
+        seed: int = 0,
+    ) -> None:
+        # With factor 1 a criterion triggers as soon as it has learned anything.
+        self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=1.0, seed=seed)
+        self.learner.resolve(problem.all_criteria)
+
+    def tell(
+        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+    ) -> Told:
+        """Learn from the losses, then move to the new minimiser."""
+        self.learner.observe(losses, played=played, count=count)
+        triggered = self.learner.estimators.triggered()
+        moved = self.learner.resolve(self.problem.all_criteria)
+        return Told(triggered=triggered, cause="trigger", moved=moved, next_review=1)

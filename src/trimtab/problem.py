@@ -1,0 +1,114 @@
+"""The problem to be solved: who reads which knob, through which features, at what price."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, per_item, read_only
+from trimtab.bases import Basis, Quadratic
+from trimtab.domain import Box
+from trimtab.errors import InvalidInput
+from trimtab.graph import Graph
+
+
+class Problem:
+    """Knobs, criteria and the features between them: everything a policy may know beforehand.
+
+    The total loss is the sum of the criteria's losses, each times its weight. A
+    move from s to s' costs ``sum_j move_cost[j] * |s'_j - s_j|``.
+
+    >>> import trimtab as tt
+    >>> graph = tt.Graph.from_edges(3, [(0, 1), (1, 2)])
+    >>> problem = tt.Problem(graph, basis=tt.bases.PairwiseQuadratic(), move_cost=5.0)
+    >>> problem.knobs, problem.criteria, problem.dims
+    (3, 3, array([5, 7, 5]))
+
+    Args:
+        graph: which criterion reads which knobs.
+        basis: how the knobs of a scope become features; `Quadratic` by default.
+        domain: where the knobs may be; every knob in [0, 1] by default.
+        weights: how much each criterion counts, all positive; 1 each by default.
+        move_cost: the price of moving a knob by 1, one number or one per knob.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        basis: Basis | None = None,
+        domain: Box | None = None,
+        weights: ArrayLike | None = None,
+        move_cost: ArrayLike = 0.0,
+    ) -> None:
+        if not isinstance(graph, Graph):
+            raise InvalidInput(f"graph is a {type(graph).__name__}; build it with tt.Graph")
+        self.graph = graph
+        self.domain = (Box() if domain is None else domain).bind(graph.knobs)
+        self.basis: Basis = Quadratic() if basis is None else basis
+        self.features = self.basis.bind(graph, self.domain)
+        self.weights: Array = read_only(
+            per_item(
+                1.0 if weights is None else weights,
+                graph.criteria,
+                "weights",
+                "criterion",
+                low=0.0,
+                strict=True,
+            )
+        )
+        self.move_cost: Array = read_only(
+            per_item(move_cost, graph.knobs, "move_cost", "knob", low=0.0, strict=False)
+        )
+        self.all_criteria: Ints = read_only(np.arange(graph.criteria))
+
+    @property
+    def knobs(self) -> int:
+        """The number of knobs, k."""
+        return self.graph.knobs
+
+    @property
+    def criteria(self) -> int:
+        """The number of criteria, m."""
+        return self.graph.criteria
+
+    @property
+    def dims(self) -> Ints:
+        """The number of features of each criterion, d_i."""
+        return np.diff(self.features.offsets)
+
+    def phi(self, state: Array) -> Array:
+        """The features of all criteria at a state, as one flat vector."""
+        phi = np.empty(int(self.features.offsets[-1]))
+        self.features.fill(phi, state, self.all_criteria)
+        return phi
+
+    def fingerprint(self) -> str:
+        """A digest that two problems share only if a policy could not tell them apart.
+
+        The basis enters through its features at three fixed states, so that bases
+        made of Python functions count as well.
+        """
+        graph, domain = self.graph, self.domain
+        digest = hashlib.sha256()
+        spread = domain.high - domain.low
+        probes = [domain.low + x * spread for x in (0.25, 0.5, 1.0)]
+        for array in (
+            graph.scope_offsets,
+            graph.scope_knobs,
+            domain.low,
+            domain.high,
+            domain.level_offsets,
+            domain.level_values,
+            self.weights,
+            self.move_cost,
+            self.features.bounds,
+            *(self.phi(probe).round(12) for probe in probes),
+        ):
+            digest.update(str(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"Problem({self.graph!r}, basis={self.basis!r})"

@@ -1,0 +1,177 @@
+"""The record of a run: which states were played, for how long, and at what cost.
+
+Stored run-length: a new entry only when the state changes, and of that only the
+knobs that moved. Looking often, being asked to move and moving are different
+things, and are counted apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, read_only, refuse_where
+from trimtab.errors import InvalidInput
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """A run of a policy in a simulated world. Totals are exact, not sampled."""
+
+    start: Array  # (k,) the state before the first round
+    ends: Ints  # (r,) the last round of each stretch at one state, counted from 1
+    offsets: Ints  # (r + 1,) the knobs that moved before stretch j: offsets[j]:offsets[j + 1]
+    changed: Ints  # which knobs those are
+    values: Array  # and where they went
+    rates: Array  # (r,) expected total loss of a round in each stretch
+    best: float  # expected total loss of a round at the best fixed state
+    prices: Array  # (k,) the problem's move_cost
+    solves: int  # times the state was looked at again after the first round
+    reviews: int  # how many of those for no other cause than the clock
+    attributions: (
+        Ints  # (m,) solves that each criterion triggered; their sum is >= solves - reviews
+    )
+
+    @property
+    def horizon(self) -> int:
+        """Rounds played, T."""
+        return int(self.ends[-1])
+
+    @property
+    def lengths(self) -> Ints:
+        """Rounds in each stretch: (r,)."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def states(self) -> Array:
+        """The state of each stretch: (r, k)."""
+        states = np.empty((self.ends.size, self.start.size))
+        now = self.start.copy()
+        for j in range(self.ends.size):
+            moved = slice(self.offsets[j], self.offsets[j + 1])
+            now[self.changed[moved]] = self.values[moved]
+            states[j] = now
+        return states
+
+    def state(self, round_: int) -> Array:
+        """The state played in a round, counted from 1."""
+        if not 1 <= round_ <= self.horizon:
+            raise InvalidInput(f"round {round_} was not played; they run from 1 to {self.horizon}")
+        state = self.start.copy()
+        upto = self.offsets[np.searchsorted(self.ends, round_) + 1]
+        state[self.changed[:upto]] = self.values[:upto]  # later changes overwrite earlier ones
+        return state
+
+    @property
+    def moves(self) -> int:
+        """State changes, the one before the first round included."""
+        return int((np.diff(self.offsets) > 0).sum())
+
+    @property
+    def knobs_changed(self) -> int:
+        """Single knobs turned, over all moves."""
+        return self.changed.size
+
+    @property
+    def movement(self) -> float:
+        """The l1 length of the path, from the start state on."""
+        return float(self._steps.sum())
+
+    @property
+    def move_cost(self) -> float:
+        """The path at the problem's prices."""
+        return float(self._steps @ self.prices[self.changed])
+
+    @property
+    def loss(self) -> float:
+        """The expected losses of all rounds, summed."""
+        return float(self.lengths @ self.rates)
+
+    @property
+    def regret(self) -> float:
+        """How much of the loss the best fixed state would have saved; movement not included."""
+        return float(self.lengths @ (self.rates - self.best))
+
+    def regret_at(self, rounds: ArrayLike) -> Array:
+        """The regret after each of the given numbers of rounds."""
+        at = self._rounds(rounds)
+        paid = np.concatenate(([0.0], np.cumsum(self.lengths * (self.rates - self.best))))
+        return np.interp(at, np.concatenate(([0], self.ends)), paid)
+
+    def movement_at(self, rounds: ArrayLike) -> Array:
+        """The l1 length of the path up to each of the given rounds."""
+        path = np.concatenate(([0.0], np.cumsum(self._steps)))
+        begun = np.searchsorted(self.ends, self._rounds(rounds)) + 1
+        return np.asarray(path[self.offsets[np.minimum(begun, self.ends.size)]])
+
+    def _rounds(self, rounds: ArrayLike) -> Array:
+        at = np.atleast_1d(np.asarray(rounds, np.float64))
+        beyond = ~((at >= 0) & (at <= self.horizon))
+        refuse_where(beyond, at, "rounds", f"is not within the run's {self.horizon} rounds")
+        return at
+
+    @property
+    def _steps(self) -> Array:
+        """How far each knob went at each of its changes."""
+        order = np.argsort(self.changed, kind="stable")  # knob after knob, each in time
+        knob, value = self.changed[order], self.values[order]
+        before = np.where(np.diff(knob, prepend=-1) != 0, self.start[knob], np.roll(value, 1))
+        steps = np.empty(order.size)
+        steps[order] = np.abs(value - before)
+        return steps
+
+    def __repr__(self) -> str:
+        return (
+            f"Trace(horizon={self.horizon}, loss={self.loss:.4g}, regret={self.regret:.4g}, "
+            f"moves={self.moves}, movement={self.movement:.4g}, solves={self.solves})"
+        )
+
+
+class Recorder:
+    """Builds a trace, round by round or stretch by stretch."""
+
+    def __init__(self, start: Array, criteria: int) -> None:
+        self._start = self._state = start
+        self._ends: list[int] = []
+        self._offsets = [0]
+        self._changed: list[Ints] = []
+        self._values: list[Array] = []
+        self._rates: list[float] = []
+        self._solves = self._reviews = 0
+        self._attributions = np.zeros(criteria, np.int64)
+
+    def played(self, state: Array, rounds: int, rate: float) -> None:
+        """So many rounds were played at the state."""
+        changed = np.flatnonzero(state != self._state)
+        before = self._ends[-1] if self._ends else 0
+        if changed.size or not self._ends:
+            self._ends.append(before)
+            self._rates.append(rate)
+            self._changed.append(changed)
+            self._values.append(state[changed])
+            self._offsets.append(self._offsets[-1] + changed.size)
+            self._state = state
+        self._ends[-1] = before + rounds
+
+    def solved(self, triggered: Ints) -> None:
+        """The state was looked at again, because of these criteria or of the clock."""
+        self._solves += 1
+        self._reviews += triggered.size == 0
+        self._attributions[triggered] += 1
+
+    def trace(self, *, best: float, prices: Array) -> Trace:
+        """The finished record."""
+        return Trace(
+            start=self._start,
+            ends=read_only(np.array(self._ends, np.int64)),
+            offsets=read_only(np.array(self._offsets, np.int64)),
+            changed=read_only(np.concatenate([np.empty(0, np.int64), *self._changed])),
+            values=read_only(np.concatenate([np.empty(0), *self._values])),
+            rates=read_only(np.array(self._rates)),
+            best=best,
+            prices=prices,
+            solves=self._solves,
+            reviews=self._reviews,
+            attributions=read_only(self._attributions),
+        )

@@ -1,0 +1,51 @@
+"""Local search with gradients, for bases that are not monomials."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.lcb import LCB
+
+GRID = 9  # points tried along each continuous knob before the gradients take over
+
+
+def descend(lcb: LCB, starts: Array, knobs: Ints, criteria: Ints) -> Array:
+    """Move every row of `starts` (S, k) to a minimum by its free knobs; their values (S,)."""
+    values = np.empty(len(starts))
+    for row, state in enumerate(starts):
+        _sweep(lcb, state, knobs, criteria)
+        _polish(lcb, state, knobs, criteria)
+        values[row] = lcb.value(state, criteria)
+    return values
+
+
+def _sweep(lcb: LCB, state: Array, knobs: Ints, criteria: Ints) -> None:
+    """One pass over the knobs, each set to the best of a few values or of all its levels."""
+    domain = lcb.problem.domain
+    for j in knobs:
+        levels = domain.level_values[domain.level_offsets[j] : domain.level_offsets[j + 1]]
+        trial = np.repeat(state[None], (levels.size or GRID) + 1, axis=0)
+        trial[1:, j] = levels if levels.size else np.linspace(domain.low[j], domain.high[j], GRID)
+        state[j] = trial[int(np.argmin([lcb.value(s, criteria) for s in trial])), j]
+
+
+def _polish(lcb: LCB, state: Array, knobs: Ints, criteria: Ints) -> None:
+    """L-BFGS-B over the continuous knobs; the state changes only for the better."""
+    from scipy.optimize import Bounds, minimize
+
+    domain = lcb.problem.domain
+    free = np.setdiff1d(knobs, domain.leveled)
+    if free.size == 0:
+        return
+    trial = state.copy()
+
+    def value_and_slope(x: Array) -> tuple[float, Array]:
+        trial[free] = x
+        return lcb.value(trial, criteria), lcb.gradient(trial, criteria)[free]
+
+    before = lcb.value(state, criteria)
+    bounds = Bounds(domain.low[free], domain.high[free])
+    found = minimize(value_and_slope, state[free], jac=True, method="L-BFGS-B", bounds=bounds)
+    if found.fun < before:
+        state[free] = np.clip(found.x, domain.low[free], domain.high[free])

@@ -1,0 +1,45 @@
+"""What a solve returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array
+
+TIED = 1e-9  # relative: candidates this close to the best value count as equal
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A state, its value, and what is known of how much better another could be."""
+
+    state: Array  # (k,)
+    value: float  # F(state)
+    lower_bound: float | None  # no state has a smaller F, or None when that is unknown
+    starts: int  # local searches run
+
+    @property
+    def certified(self) -> bool:
+        """Whether a lower bound is known."""
+        return self.lower_bound is not None
+
+    @property
+    def gap(self) -> float | None:
+        """F(state) minus the lower bound, or None when that is unknown."""
+        return None if self.lower_bound is None else self.value - self.lower_bound
+
+
+def choose(candidates: Array, values: Array, current: Array) -> int:
+    """The candidate to take: of those tied for the best value the nearest, then the first.
+
+    Nearest is in l1 to the current state; what is still tied goes to the first in
+    lexicographic order of the states, so that two runs cannot part over a tie.
+    """
+    best = values.min()
+    tied = np.flatnonzero(values <= best + TIED * (1.0 + abs(best)))
+    far = np.abs(candidates[tied] - current).sum(axis=1)
+    near = tied[far <= far.min() + TIED]
+    order = np.lexsort(candidates[near].T[::-1])
+    return int(near[order[0]])
