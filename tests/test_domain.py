@@ -220,6 +220,8 @@ def test_refused_bindings() -> None:
         Box(high=[1, 1]).bind(3)
     with refused("levels has 2 entries for 3 knobs; give one per knob"):
         Box(levels=[None, [0]]).bind(3)
+    with refused("levels has 2 entries for 1 knobs; give one per knob"):
+        Box(levels=[None, None]).bind(1)
     with refused("levels names knob 4; the knobs are 0 to 2"):
         Box(levels={4: [0]}).bind(3)
 

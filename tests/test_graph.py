@@ -208,6 +208,8 @@ def test_equality_and_hash() -> None:
         Graph.from_scopes([[0, 1], [1]], knobs=2),
         Graph.from_scopes([[0, 1], [1]], knobs=3),
         Graph.from_scopes([[0], [0, 1]], knobs=2),
+        Graph.from_scopes([[0, 1], [2]], knobs=3),
+        Graph.from_scopes([[0], [1, 2]], knobs=3),
         Graph.from_scopes([[0, 1], [0]], knobs=2),
         Graph.from_scopes([[0, 1], [1]], knobs=2, centres=[0, 1]),
         Graph.from_scopes([[0, 1], [1]], knobs=2, centres=[1, 1]),
@@ -310,6 +312,16 @@ def test_repr() -> None:
 def test_refused_edges(k: Any, edges: Any, message: str) -> None:
     with refused(message):
         Graph.from_edges(k, edges)
+
+
+def test_the_first_of_many_repeated_edges_is_named() -> None:
+    k = 200
+    ring = np.c_[np.arange(k), np.roll(np.arange(k), -1)]
+    again = np.random.default_rng(0).permutation(ring)[:, ::-1]
+    u, v = again[0]
+    with pytest.raises(InvalidInput) as caught:
+        Graph.from_edges(k, np.r_[ring, again])
+    assert f"edges[{k}] = ({u}, {v}) repeats edges[{v}] = ({v}, {u});" in str(caught.value)
 
 
 @pytest.mark.parametrize(

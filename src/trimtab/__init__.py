@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.graph import Graph as Graph
     from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
     from trimtab.policies import LinUCB as LinUCB
+    from trimtab.policies import restore as restore
     from trimtab.problem import Problem as Problem
     from trimtab.sim import Trace as Trace
     from trimtab.sim import worlds as worlds
@@ -29,7 +30,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
 
 __version__ = "0.1.0"
 
-# Where each public name lives. A module that ends in the name is itself the value.
+# Where each public name lives, and the names that are modules themselves.
 _HOME = {
     "Box": "trimtab.domain",
     "Confidence": "trimtab.estimators",
@@ -43,25 +44,31 @@ _HOME = {
     "SolverFailed": "trimtab.errors",
     "Trace": "trimtab.sim",
     "TrimtabError": "trimtab.errors",
-    "bases": "trimtab.bases",
     "play": "trimtab.sim.play",
+    "restore": "trimtab.policies",
+}
+
+_MODULES = {
+    "bases": "trimtab.bases",
     "theory": "trimtab.theory",
     "worlds": "trimtab.sim.worlds",
 }
 
-__all__ = list(_HOME)
+__all__ = [*_HOME, *_MODULES]
 
 
 if not TYPE_CHECKING:  # else a checker would take any misspelt name for an object
 
     def __getattr__(name: str) -> object:
-        if name not in _HOME:
+        if name in _MODULES:
+            value: object = import_module(_MODULES[name])
+        elif name in _HOME:
+            value = getattr(import_module(_HOME[name]), name)
+        else:
             raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
-        home = import_module(_HOME[name])
-        value = home if _HOME[name].endswith(f".{name}") else getattr(home, name)
         globals()[name] = value  # the next access does not come here
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *__all__})

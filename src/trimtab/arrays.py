@@ -86,8 +86,11 @@ def whole(value: Any, name: str, *, low: int) -> int:
     return int(array)
 
 
-def losses(value: ArrayLike, size: int) -> Array:
-    """One loss per criterion, NaN where none was observed. Read at once, so not copied."""
+def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
+    """One loss per criterion, NaN where none was observed, and whether none is missing.
+
+    They are read at once, so they are not copied.
+    """
     array = value if isinstance(value, np.ndarray) else np.asarray(value)
     if array.dtype != np.float64:
         array = floats(array, "losses")
@@ -96,14 +99,15 @@ def losses(value: ArrayLike, size: int) -> Array:
             f"losses has shape {array.shape}, expected ({size},); give one loss per criterion, "
             "NaN where none was observed"
         )
-    if _has_beyond(array, LARGEST_LOSS):
-        refuse_where(
-            np.abs(array) > LARGEST_LOSS,
-            array,
-            "losses",
-            "is infinite or absurdly large; rescale it, or use NaN if it is missing",
-        )
-    return array
+    if all_within(array, LARGEST_LOSS):
+        return array, True
+    refuse_where(
+        np.abs(array) > LARGEST_LOSS,
+        array,
+        "losses",
+        "is infinite or absurdly large; rescale it, or use NaN if it is missing",
+    )
+    return array, False
 
 
 def counts(value: ArrayLike, size: int, name: str = "count") -> Ints:
@@ -128,9 +132,9 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @compiled
-def _has_beyond(array: Array, limit: float) -> bool:
-    """Whether any entry is larger than the limit in size; NaN is not."""
+def all_within(array: Array, limit: float) -> bool:
+    """Whether every entry is a number no larger than the limit in size."""
     beyond = 0
-    for x in array:
-        beyond += abs(x) > limit
-    return beyond > 0
+    for i in range(array.size):  # by index, or the loop is not vectorised
+        beyond += not abs(array[i]) <= limit
+    return beyond == 0

@@ -387,13 +387,13 @@ def _flattened(
 
 
 def _indices(flat: Sequence[Any] | npt.NDArray[Any], rows: Ints, name: str, k: int) -> Ints:
-    """Knob indices as a new array; item p came from `name[rows[p]]`, and errors say so."""
+    """Knob indices as an array; item p came from `name[rows[p]]`, and errors say so."""
     try:
         raw = np.asarray(flat)
     except ValueError:  # ragged; the walk below finds the culprit
         raw = np.empty(0, dtype=object)
     if raw.ndim == 1 and raw.dtype.kind in "iu" and not ((raw < 0) | (raw >= k)).any():
-        return raw.astype(np.int64)
+        return raw.astype(np.int64, copy=False)
     items = raw.tolist() if isinstance(flat, np.ndarray) else flat
     for row, item in zip(rows, items, strict=True):
         where = f"{name}[{row}] names knob {item!r}"

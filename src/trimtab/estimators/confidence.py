@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -122,3 +123,17 @@ def as_radius(radius: float | ArrayLike | Confidence, m: int) -> Radius:
             per_item(getattr(radius, name), m, name, "criterion", low=0.0, strict=False)
         return radius
     return FixedRadius(per_item(radius, m, "radius", "criterion", low=0.0, strict=False))
+
+
+def radius_to_plain(radius: Radius) -> dict[str, Any]:
+    """The rule as plain scalars and arrays, for a snapshot."""
+    if isinstance(radius, Confidence):
+        return {name: getattr(radius, name) for name in ("sigma", "norm", "delta", "form")}
+    if isinstance(radius, FixedRadius):
+        return {"beta": radius.beta.copy()}
+    raise InvalidInput(f"a {type(radius).__name__} cannot be saved; use a number or a Confidence")
+
+
+def radius_from_plain(plain: Mapping[str, Any]) -> ArrayLike | Confidence:
+    """The `radius` argument that `radius_to_plain` saw."""
+    return Confidence(**plain) if "form" in plain else plain["beta"]

@@ -15,7 +15,8 @@ All criteria live in the same flat arrays; there is no Python object per criteri
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,9 +93,12 @@ class NodewiseEstimators:
 
     # The sums: what a told loss does while the state stays.
 
-    def add(self, losses: Array, count: Ints | None) -> None:
-        """Add losses of the deployed state: means of `count` rounds, NaN where none was seen."""
-        if count is None and self._ready and _all_seen(losses):
+    def add(self, losses: Array, count: Ints | None, *, complete: bool = False) -> None:
+        """Add losses of the deployed state: means of `count` rounds, NaN where none was seen.
+
+        `complete` tells that none is missing, which makes a single round much cheaper.
+        """
+        if complete and count is None and self._ready:
             _add_round(losses, self.book.shift, self.book.total, self.book.squares)
             self._full += 1
             return
@@ -151,6 +155,23 @@ class NodewiseEstimators:
             self._first_due -= self._full
             self._full = 0
 
+    # Memory.
+
+    def snapshot(self) -> dict[str, Array | Ints]:
+        """Every array that changes, copied; sums of frozen rounds brought up to date."""
+        saved = {name: getattr(self.book, name).copy() for name in _CHANGING}
+        saved["n"] += self._full
+        saved["tells"] += self._full
+        return saved
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Become what `snapshot` saw; the arrays are known to fit."""
+        for name in _CHANGING:
+            getattr(self.book, name)[:] = saved[name]
+        self._full = 0
+        self._ready = bool((self.book.tells > 0).all())
+        self._first_due = int((self.book.due - self.book.n).min())
+
     # What the estimates say.
 
     def evidence(self) -> Evidence:
@@ -180,6 +201,9 @@ class NodewiseEstimators:
         return A[:d, :d], A[d, :d], float(A[d, d])
 
 
+_CHANGING = tuple(name for name in Book._fields if name not in ("offsets", "blocks"))
+
+
 @compiled
 def _begin(book: Book, root_reg: Array) -> None:
     """V_i = reg_i I, b_i = 0."""
@@ -189,15 +213,6 @@ def _begin(book: Book, root_reg: Array) -> None:
             p += r
             book.R[p] = root_reg[i]
             p += 1
-
-
-@compiled
-def _all_seen(losses: Array) -> bool:
-    """Whether no loss is NaN; losses are not infinite here."""
-    missing = 0
-    for y in losses:
-        missing += y != y
-    return missing == 0
 
 
 @compiled

@@ -4,5 +4,6 @@ from trimtab.policies.base import Policy, Told
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Certificate
 from trimtab.policies.linucb import LinUCB
+from trimtab.policies.snapshots import restore
 
-__all__ = ["Certificate", "LazyGraphLinUCB", "LinUCB", "Policy", "Told"]
+__all__ = ["Certificate", "LazyGraphLinUCB", "LinUCB", "Policy", "Told", "restore"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.policies.learner import Certificate, Learner
 from trimtab.problem import Problem
 
+FORMAT = 1  # of snapshots; raised when an older trimtab could not read a newer one's
 Cause = Literal["none", "trigger", "review", "alarm"]
 
 
@@ -30,6 +31,7 @@ class Policy(Protocol):
     """
 
     learner: Learner
+    _own: ClassVar[tuple[str, ...]]  # what the policy itself remembers, beside the learner
 
     @property
     def problem(self) -> Problem:
@@ -69,3 +71,13 @@ class Policy(Protocol):
     def place(self, state: ArrayLike) -> None:
         """Accept that somebody else has set the system to `state`: `ask` gives it from now on."""
         self.learner.place(state)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole policy as plain scalars and arrays; `restore` goes on from it bit for bit."""
+        return {
+            "format": FORMAT,
+            "policy": type(self).__name__,
+            "problem": self.problem.fingerprint(),
+            **{name: getattr(self, name) for name in self._own},
+            **self.learner.snapshot(),
+        }

@@ -51,6 +51,8 @@ class LazyGraphLinUCB(Policy):
         seed: of the solver's random starts.
     """
 
+    _own = ("review", "_last_solve")
+
     def __init__(
         self,
         problem: Problem,

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.estimators import Confidence, NodewiseEstimators, as_radius
+from trimtab.estimators.confidence import radius_from_plain, radius_to_plain
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import solve
+
+_SCALARS = (
+    "seed",
+    "clock",
+    "solved",
+    "_bound",
+    "_certified",
+    "_lower",
+    "_lower_certified",
+    "_rate",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,32 @@ class Learner:
         """The sum over rounds of 2 W + gap, each as of the round's deployment."""
         return Certificate(bound=self._bound, certified=self._certified)
 
+    def snapshot(self) -> dict[str, Any]:
+        """Everything the learner remembers, as plain scalars and arrays."""
+        saved: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
+        saved |= {"start": self.start.copy(), "state": self.state.copy()}
+        saved |= {"reg": self.estimators.reg.copy(), "factor": self.estimators.factor}
+        saved |= {f"radius.{name}": value for name, value in radius_to_plain(self.radius).items()}
+        return saved | self.estimators.snapshot()
+
+    @classmethod
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Learner:
+        """The learner that `snapshot` saw."""
+        plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
+        learner = cls(
+            problem,
+            start=saved["start"],
+            radius=radius_from_plain(plain),
+            reg=saved["reg"],
+            factor=saved["factor"],
+            seed=saved["seed"],
+        )
+        learner.state = read_only(problem.domain.check(saved["state"], "state"))
+        for name in _SCALARS:
+            setattr(learner, name, saved[name])
+        learner.estimators.restore(saved)
+        return learner
+
     def lcb(self) -> LCB:
         """The lower confidence bound as of the last flush."""
         return LCB(self.estimators, self.radius.radii(self.estimators.evidence()))
@@ -77,14 +117,14 @@ class Learner:
     def observe(self, losses: ArrayLike, *, played: ArrayLike | None, count: ArrayLike) -> None:
         """Take losses in; those of the deployed state advance the clock."""
         m = self.problem.criteria
-        y = arrays.losses(losses, m)
+        y, complete = arrays.losses(losses, m)
         n = None if isinstance(count, int) and count == 1 else arrays.counts(count, m)
         if played is not None:
             x = self.problem.domain.check(played, "played")
             if not np.array_equal(x, self.state):
                 self.estimators.add_elsewhere(y, np.ones(m, np.int64) if n is None else n, x)
                 return
-        self.estimators.add(y, n)
+        self.estimators.add(y, n, complete=complete)
         passed = 1 if n is None else int(n[~np.isnan(y)].max(initial=1))
         self.clock += passed
         self._bound += passed * self._rate

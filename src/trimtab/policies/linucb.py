@@ -25,6 +25,8 @@ class LinUCB(Policy):
         seed: of the solver's random starts.
     """
 
+    _own = ()
+
     def __init__(
         self,
         problem: Problem,
