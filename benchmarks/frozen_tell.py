@@ -40,8 +40,9 @@ def sherman_morrison(
             work[r] = x
             w += x * phi[lo + r]
         for r in range(d):
+            x = work[r] / w
             for c in range(d):
-                block[r, c] -= work[r] * work[c] / w
+                block[r, c] -= x * work[c]
             b[lo + r] += losses[i] * phi[lo + r]
 
 

@@ -54,7 +54,7 @@ _MODULES = {
     "worlds": "trimtab.sim.worlds",
 }
 
-__all__ = [*_HOME, *_MODULES]
+__all__ = list(_HOME) + list(_MODULES)
 
 
 if not TYPE_CHECKING:  # else a checker would take any misspelt name for an object

@@ -7,6 +7,7 @@ come back are the caller's own copies: the input is never aliased.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -118,11 +119,15 @@ def counts(value: ArrayLike, size: int, name: str = "count") -> Ints:
     return array.astype(np.int64)
 
 
+def refuse(bad: Bools, message: Callable[[int], str]) -> None:
+    """Raise for the first entry marked bad, with the message for its index."""
+    if bad.any():
+        raise InvalidInput(message(int(np.argmax(bad))))
+
+
 def refuse_where(bad: Bools, array: Array, name: str, problem: str) -> None:
     """Raise for the first entry marked bad, by index and value."""
-    if bad.any():
-        i = int(np.argmax(bad))
-        raise InvalidInput(f"{name}[{i}] = {array[i]:g} {problem}")
+    refuse(bad, lambda i: f"{name}[{i}] = {array[i]:g} {problem}")
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,7 +7,7 @@ sees only that: checked arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,11 +16,11 @@ import numpy as np
 from trimtab.arrays import (
     Array,
     ArrayLike,
-    Bools,
     Ints,
     floats,
     per_item,
     read_only,
+    refuse,
     vector,
     whole,
 )
@@ -72,15 +72,15 @@ class Box:
         k = whole(k, "k", low=1)
         low = per_item(self.low, k, "low", "knob", low=0.0, strict=False)
         high = per_item(self.high, k, "high", "knob", low=0.0, strict=False)
-        _refuse(
+        refuse(
             high > 1.0, lambda j: f"high[{j}] = {high[j]}; it must be at most 1: rescale the knob"
         )
-        _refuse(
+        refuse(
             low > high, lambda j: f"low[{j}] = {low[j]} is above high[{j}] = {high[j]}; swap them"
         )
         knobs, values = self._listed(k)
         least, most = low[knobs], high[knobs]
-        _refuse(
+        refuse(
             ~((values >= least) & (values <= most)),
             lambda p: (
                 f"levels[{knobs[p]}] holds {values[p]}, outside [{least[p]}, {most[p]}]; "
@@ -89,7 +89,7 @@ class Box:
         )
         order = np.lexsort((values, knobs))
         knobs, values = knobs[order], values[order]
-        _refuse(
+        refuse(
             (np.diff(knobs) == 0) & (np.diff(values) <= SAME_LEVEL),
             lambda p: f"levels[{knobs[p]}] holds {values[p]} twice; list each level once",
         )
@@ -168,7 +168,7 @@ class BoundBox:
         s = vector(state, self.knobs, name, "knob")
         outside = (s < self.low) | (s > self.high)
         outside[self.leveled] = False  # judged by their levels
-        _refuse(
+        refuse(
             outside,
             lambda j: (
                 f"{name}[{j}] = {s[j]} is outside [{self.low[j]}, {self.high[j]}]; "
@@ -213,12 +213,6 @@ class BoundBox:
         first, last = self.level_offsets[self.leveled], self.level_offsets[self.leveled + 1]
         s[self.leveled] = self.level_values[rng.integers(first, last)]
         return s
-
-
-def _refuse(bad: Bools, message: Callable[[int], str]) -> None:
-    """Raise for the first entry marked bad, with the message for its index."""
-    if bad.any():
-        raise InvalidInput(message(int(np.argmax(bad))))
 
 
 def _held(value: ArrayLike, name: str) -> float | tuple[float, ...]:

@@ -7,23 +7,21 @@ special case of closed neighbourhoods: m = k, and criterion i is centred at knob
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from trimtab.arrays import ArrayLike, Bools, Ints, floats, read_only, refuse_where, whole
+from trimtab.arrays import ArrayLike, Ints, floats, read_only, refuse, refuse_where, whole
 from trimtab.errors import InvalidInput
+from trimtab.graph.indices import first_repeat, flattened, index, indices, listed
 
 if TYPE_CHECKING:
     import networkx as nx
 
-T = TypeVar("T")
 NO_LOOPS = "leave it out, a criterion reads its own knob anyway"
 
 
@@ -65,14 +63,12 @@ class Graph:
             InvalidInput: k < 1, an unknown knob, a self-loop or a repeated edge.
         """
         k = whole(k, "k", low=1)
-        lengths, flat = _flattened(edges, "edges", "a pair of knobs")
-        _refuse(
-            lengths != 2, lambda i: f"edges[{i}] has {lengths[i]} entries; give a pair of knobs"
-        )
-        ends = _indices(flat, np.repeat(np.arange(lengths.size), 2), "edges", k)
+        lengths, flat = flattened(edges, "edges", "a pair of knobs")
+        refuse(lengths != 2, lambda i: f"edges[{i}] has {lengths[i]} entries; give a pair of knobs")
+        ends = indices(flat, np.repeat(np.arange(lengths.size), 2), "edges", k)
         u, v = ends[::2], ends[1::2]
-        _refuse(u == v, lambda i: f"edges[{i}] = ({u[i]}, {v[i]}) is a self-loop; {NO_LOOPS}")
-        repeat = _first_repeat(np.minimum(u, v) * k + np.maximum(u, v))
+        refuse(u == v, lambda i: f"edges[{i}] = ({u[i]}, {v[i]}) is a self-loop; {NO_LOOPS}")
+        repeat = first_repeat(np.minimum(u, v) * k + np.maximum(u, v))
         if repeat is not None:
             i, j = repeat
             raise InvalidInput(
@@ -104,17 +100,17 @@ class Graph:
                 or centres that are not one knob of its scope per criterion.
         """
         k = whole(knobs, "knobs", low=1)
-        lengths, flat = _flattened(scopes, "scopes", "a list of knobs")
+        lengths, flat = flattened(scopes, "scopes", "a list of knobs")
         m = lengths.size
         if m == 0:
             raise InvalidInput("scopes is empty; give the scope of at least one criterion")
-        _refuse(
+        refuse(
             lengths == 0,
             lambda i: f"scopes[{i}] is empty; name at least one knob or leave the criterion out",
         )
         rows = np.repeat(np.arange(m), lengths)
-        columns = _indices(flat, rows, "scopes", k)
-        repeat = _first_repeat(rows * k + columns)
+        columns = indices(flat, rows, "scopes", k)
+        repeat = first_repeat(rows * k + columns)
         if repeat is not None:
             p = repeat[1]
             raise InvalidInput(
@@ -123,14 +119,14 @@ class Graph:
         offsets, columns = _compressed(rows, columns, m, k)
         if centres is None:
             return cls(knobs=k, scope_offsets=offsets, scope_knobs=columns)
-        named = _listed(centres, "centres", "a knob")
+        named = listed(centres, "centres", "a knob")
         if len(named) != m:
             raise InvalidInput(
                 f"centres has {len(named)} entries for {m} criteria; give one each, or None"
             )
-        own = _indices(named, np.arange(m), "centres", k)
+        own = indices(named, np.arange(m), "centres", k)
         at_centre = columns == np.repeat(own, lengths)
-        _refuse(
+        refuse(
             ~np.logical_or.reduceat(at_centre, offsets[:-1]),
             lambda i: f"centres[{i}] = {own[i]} is not in scopes[{i}]; add it or choose another",
         )
@@ -187,26 +183,9 @@ class Graph:
         Raises:
             InvalidInput: no networkx graph, an empty one, a multigraph or a self-loop.
         """
-        import networkx as nx
+        from trimtab.graph.exchange import read
 
-        if not isinstance(G, nx.Graph):
-            raise InvalidInput(f"G is a {type(G).__name__}; give a networkx Graph or DiGraph")
-        if G.is_multigraph():
-            raise InvalidInput(
-                f"G is a {type(G).__name__}; merge parallel edges with nx.Graph or nx.DiGraph"
-            )
-        if len(G) == 0:
-            raise InvalidInput("G has no nodes; add one node per knob")
-        loop = next((u for u in G if G.has_edge(u, u)), None)
-        if loop is not None:
-            raise InvalidInput(f"G has a self-loop at node {loop!r}; {NO_LOOPS}")
-        if not G.is_directed() and any(map(_is_part, G)):
-            return _read_bipartite(G)
-        index = {node: i for i, node in enumerate(G)}
-        if not G.is_directed():
-            return cls.from_edges(len(G), [(index[u], index[v]) for u, v in G.edges()])
-        scopes = [[i, *(index[v] for v in G[u])] for u, i in index.items()]
-        return cls.from_scopes(scopes, knobs=len(G), centres=range(len(G)))
+        return read(G)
 
     def to_networkx(self) -> nx.Graph[Any]:
         """The graph as networkx knows it, from which `from_networkx` makes an equal one.
@@ -220,36 +199,22 @@ class Graph:
         >>> sorted(Graph.from_scopes([[1]], knobs=2).to_networkx())
         [('criterion', 0), ('knob', 0), ('knob', 1)]
         """
-        import networkx as nx
+        from trimtab.graph.exchange import write
 
-        rows = self._scope_rows()
-        G: nx.Graph[Any] = nx.Graph()
-        if self.is_undirected:
-            once = rows < self.scope_knobs
-            G.add_nodes_from(range(self.knobs))
-            G.add_edges_from(zip(rows[once].tolist(), self.scope_knobs[once].tolist(), strict=True))
-            return G
-        G.add_nodes_from((("criterion", i) for i in range(self.criteria)), bipartite=0)
-        G.add_nodes_from((("knob", j) for j in range(self.knobs)), bipartite=1)
-        pairs = zip(rows.tolist(), self.scope_knobs.tolist(), strict=True)
-        G.add_edges_from((("criterion", i), ("knob", j)) for i, j in pairs)
-        if self.centres is not None:
-            for i, centre in enumerate(self.centres.tolist()):
-                G.nodes["criterion", i]["centre"] = centre
-        return G
+        return write(self)
 
     @property
     def criteria(self) -> int:
         """The number of criteria, m."""
         return self.scope_offsets.size - 1
 
-    def _scope_rows(self) -> Ints:
+    def scope_rows(self) -> Ints:
         """The criterion to which each entry of `scope_knobs` belongs."""
         return np.repeat(np.arange(self.criteria), np.diff(self.scope_offsets))
 
     @cached_property
     def _touch(self) -> tuple[Ints, Ints]:
-        rows, k, m = self._scope_rows(), self.knobs, self.criteria
+        rows, k, m = self.scope_rows(), self.knobs, self.criteria
         offsets, criteria = _compressed(self.scope_knobs, rows, k, m)
         return read_only(offsets), read_only(criteria)
 
@@ -269,7 +234,7 @@ class Graph:
         Raises:
             InvalidInput: there is no criterion i.
         """
-        i = _index(i, self.criteria, "criterion")
+        i = index(i, self.criteria, "criterion")
         return self.scope_knobs[self.scope_offsets[i] : self.scope_offsets[i + 1]]
 
     def touching(self, j: int) -> Ints:
@@ -278,7 +243,7 @@ class Graph:
         Raises:
             InvalidInput: there is no knob j.
         """
-        j = _index(j, self.knobs, "knob")
+        j = index(j, self.knobs, "knob")
         return self.touch_criteria[self.touch_offsets[j] : self.touch_offsets[j + 1]]
 
     @cached_property
@@ -357,73 +322,6 @@ class Graph:
         return f"Graph(knobs={self.knobs}, criteria={self.criteria})"
 
 
-def _refuse(bad: Bools, message: Callable[[int], str]) -> None:
-    """Raise for the first entry marked bad, with the message for its index."""
-    if bad.any():
-        raise InvalidInput(message(int(np.argmax(bad))))
-
-
-def _listed(value: Iterable[T], name: str, holds: str) -> list[T]:
-    try:
-        return list(value)
-    except TypeError:
-        raise InvalidInput(f"{name} = {value!r}; give a sequence, each entry {holds}") from None
-
-
-def _flattened(
-    value: Iterable[Collection[int]], name: str, holds: str
-) -> tuple[Ints, Sequence[Any] | npt.NDArray[Any]]:
-    """The length of every entry of a ragged sequence, and all their items in one row."""
-    if isinstance(value, np.ndarray) and value.ndim == 2:
-        return np.full(len(value), value.shape[1]), value.ravel()
-    entries = _listed(value, name, holds)
-    lengths = np.empty(len(entries), dtype=np.int64)
-    for i, entry in enumerate(entries):
-        try:
-            lengths[i] = len(entry)
-        except TypeError:
-            raise InvalidInput(f"{name}[{i}] = {entry!r}; give {holds}") from None
-    return lengths, list(chain.from_iterable(entries))
-
-
-def _indices(flat: Sequence[Any] | npt.NDArray[Any], rows: Ints, name: str, k: int) -> Ints:
-    """Knob indices as an array; item p came from `name[rows[p]]`, and errors say so."""
-    try:
-        raw = np.asarray(flat)
-    except ValueError:  # ragged; the walk below finds the culprit
-        raw = np.empty(0, dtype=object)
-    if raw.ndim == 1 and raw.dtype.kind in "iu" and not ((raw < 0) | (raw >= k)).any():
-        return raw.astype(np.int64, copy=False)
-    items = raw.tolist() if isinstance(flat, np.ndarray) else flat
-    for row, item in zip(rows, items, strict=True):
-        where = f"{name}[{row}] names knob {item!r}"
-        if not isinstance(item, int | np.integer) or isinstance(item, bool):
-            raise InvalidInput(f"{where}, which is not an integer; name knobs by their index")
-        if not 0 <= item < k:
-            raise InvalidInput(f"{where}, which does not exist; the knobs are 0 to {k - 1}")
-    return np.array(items, dtype=np.int64)
-
-
-def _index(value: int, size: int, item: str) -> int:
-    try:
-        i = operator.index(value)
-    except TypeError:
-        raise InvalidInput(f"{item} {value!r} is not an integer; name it by its index") from None
-    if not 0 <= i < size:
-        raise InvalidInput(f"{item} {i} does not exist; they are numbered 0 to {size - 1}")
-    return i
-
-
-def _first_repeat(keys: Ints) -> tuple[int, int] | None:
-    """Where the first key that occurred before stands, after where it occurred before."""
-    ordered = np.sort(keys)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return None
-    order = np.argsort(keys, kind="stable")
-    again = order[1:][keys[order[1:]] == keys[order[:-1]]].min()
-    return int(np.argmax(keys == keys[again])), int(again)
-
-
 def _compressed(rows: Ints, columns: Ints, n_rows: int, n_columns: int) -> tuple[Ints, Ints]:
     """The offsets of the rows and their columns, ascending, from (row, column) pairs.
 
@@ -433,28 +331,3 @@ def _compressed(rows: Ints, columns: Ints, n_rows: int, n_columns: int) -> tuple
     offsets = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n_rows), out=offsets[1:])
     return offsets, keys % n_columns
-
-
-def _is_part(node: object) -> bool:
-    """Whether a networkx node is one of the bipartite form that `to_networkx` writes."""
-    return isinstance(node, tuple) and len(node) == 2 and node[0] in ("criterion", "knob")
-
-
-def _read_bipartite(G: nx.Graph[Any]) -> Graph:
-    """The graph that `to_networkx` wrote in bipartite form."""
-    parts = [node[0] for node in G if _is_part(node)]
-    m, k = parts.count("criterion"), parts.count("knob")
-    expected = {*(("criterion", i) for i in range(m)), *(("knob", j) for j in range(k))}
-    for node in G:
-        if node not in expected:
-            raise InvalidInput(
-                f"G has node {node!r} among {m} criteria and {k} knobs; "
-                'number ("criterion", i) and ("knob", j) from 0 and remove other nodes'
-            )
-    for u, v in G.edges():
-        if u[0] == v[0]:
-            raise InvalidInput(f"G joins {u!r} and {v!r}; join criteria to knobs only")
-    scopes = [[j for _, j in G["criterion", i]] for i in range(m)]
-    centres: list[Any] = [G.nodes["criterion", i].get("centre") for i in range(m)]
-    absent = all(centre is None for centre in centres)
-    return Graph.from_scopes(scopes, knobs=k, centres=None if absent else centres)

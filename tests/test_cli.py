@@ -1,0 +1,160 @@
+"""The command line and its demo: what is printed is what the library computes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.policies import Policy
+from trimtab.sim import Trace, play
+from trimtab.sim.demo import MOVE_COST, NOISE
+from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
+from trimtab.sim.worlds import World
+
+COMMAND = str(Path(sys.executable).with_name("trimtab"))
+
+
+@cache
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command with its output in UTF-8, wide enough for every table."""
+    return subprocess.run(
+        arguments,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "120", "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"},
+        check=False,
+    )
+
+
+def rows(output: str) -> dict[str, list[str]]:
+    """The cells of every line of a table, by its first cell."""
+    lines = [line for line in output.splitlines() if line.startswith(("│", "┃"))]
+    cells = [[cell.strip() for cell in line[1:-1].replace("┃", "│").split("│")] for line in lines]
+    return {first: rest for first, *rest in cells if first}
+
+
+@pytest.mark.parametrize("command", [(COMMAND,), (sys.executable, "-m", "trimtab")])
+def test_version(command: tuple[str, ...]) -> None:
+    child = run(*command, "--version")
+    assert (child.returncode, child.stdout, child.stderr) == (0, f"trimtab {tt.__version__}\n", "")
+
+
+DEMO = (COMMAND, "demo", "--rounds", "60", "--seed", "1")
+
+
+@cache
+def demo_by_hand() -> tuple[World, dict[str, Trace]]:
+    world = recommender(noise=NOISE, move_cost=MOVE_COST)
+    radius = tt.Confidence(sigma=NOISE, norm=world.norms)
+    policies: dict[str, Policy] = {
+        "LinUCB": tt.LinUCB(world.problem, start=START, radius=radius, reg=0.01),
+        "Algorithm 1": tt.LazyGraphLinUCB(world.problem, start=START, radius=radius, reg=0.01),
+    }
+    return world, {
+        name: play(policy, world, horizon=60, seed=1) for name, policy in policies.items()
+    }
+
+
+def test_demo_prints_what_it_cost() -> None:
+    child = run(*DEMO)
+    assert child.returncode == 0, child.stderr
+    assert child.stderr == ""
+    world, traces = demo_by_hand()
+    table = rows(child.stdout)
+    assert "6 knobs and 8 things" in child.stdout
+    assert "60 rounds" in child.stdout
+    for heading in ("loss", "regret", "moves", "movement", "loss + moving"):
+        assert heading in child.stdout
+    for name, trace in traces.items():
+        assert table[name] == [
+            f"{trace.loss:.1f}",
+            f"{trace.regret:.1f}",
+            str(trace.moves),
+            f"{trace.movement:.1f}",
+            f"{trace.loss + MOVE_COST * trace.movement:.1f}",
+        ]
+    assert traces["LinUCB"].moves > traces["Algorithm 1"].moves > 5
+    stay = 60 * world.loss(np.array(START))
+    idle = 60 * (world.loss(np.array(START)) - world.loss(world.optimum.state))
+    assert table["stay put"] == [f"{stay:.1f}", f"{idle:.1f}", "0", "0.0", f"{stay:.1f}"]
+
+
+def test_demo_prints_where_the_knobs_ended() -> None:
+    world, traces = demo_by_hand()
+    table = rows(run(*DEMO).stdout)
+    for j, knob in enumerate(KNOBS):
+        ends = [START[j], *(trace.state(60)[j] for trace in traces.values())]
+        assert table[knob] == [f"{x:.2f}" for x in (*ends, world.optimum.state[j])]
+
+
+def test_demo_takes_its_seed() -> None:
+    other = run(*DEMO[:-1], "2")
+    assert other.returncode == 0
+    assert rows(other.stdout)["LinUCB"] != rows(run(*DEMO).stdout)["LinUCB"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--rounds", "0"), "0; it must be at least 1"),
+        (("--rounds", "-5"), "-5; it must be at least 1"),
+        (("--rounds", "5", "--seed", "-1"), "seed = -1; it must be at least 0"),
+    ],
+)
+def test_a_demo_that_makes_no_sense_ends_with_one_line(options: tuple[str, ...], says: str) -> None:
+    child = run(COMMAND, "demo", *options)
+    assert child.returncode == 2
+    (line,) = child.stderr.splitlines()
+    assert line.startswith("trimtab: ")
+    assert line.endswith(says)
+    assert "Traceback" not in child.stdout
+
+
+@pytest.mark.parametrize("arguments", [("demo", "--rounds", "many"), ("fly",)])
+def test_usage_errors(arguments: tuple[str, ...]) -> None:
+    child = run(COMMAND, *arguments)
+    assert child.returncode == 2
+    assert child.stderr.startswith("Usage: trimtab")
+    assert "Traceback" not in child.stderr
+
+
+# The recommender of the demo.
+
+
+def test_recommender_has_six_knobs_and_eight_criteria() -> None:
+    problem = recommender().problem
+    assert (problem.knobs, problem.criteria) == (len(KNOBS), len(CRITERIA)) == (6, 8)
+    for i, (_, scope, _) in enumerate(CRITERIA):
+        assert problem.graph.scope(i).tolist() == list(scope)
+    assert {j for _, scope, _ in CRITERIA for j in scope} == set(range(6))
+    assert problem.domain.contains(START)
+
+
+def test_recommender_has_the_losses_it_names() -> None:
+    world = recommender()
+    rng = np.random.default_rng(1)
+    corners = np.array(list(product((0.0, 1.0), repeat=6)))
+    for state in np.concatenate((corners, rng.random((200, 6)))):
+        direct = [loss(*(state[j] for j in scope)) for _, scope, loss in CRITERIA]
+        np.testing.assert_allclose(world.mean(state), direct, rtol=0, atol=1e-9)
+
+
+def test_recommender_passes_its_options_on() -> None:
+    world = recommender(noise=0.25, move_cost=[1, 2, 3, 4, 5, 6])
+    assert world.noise.scales(world.problem.graph).tolist() == [0.25] * 8
+    assert world.problem.move_cost.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_start_of_the_recommender_leaves_something_to_gain() -> None:
+    world = recommender()
+    best = world.optimum
+    assert ((best.state > 0.05) & (best.state < 0.95)).all()  # a compromise, no corner
+    assert world.loss(np.array(START)) > 1.5 * best.value > 0
