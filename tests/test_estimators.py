@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.compiled import compiled
-from trimtab.estimators import NodewiseEstimators
-from trimtab.estimators.nodewise import _add_round
+from trimtab.estimators import NodewiseEstimators, as_radius
+from trimtab.estimators.book import add_round
 from trimtab.lcb import LCB
 
 
@@ -130,7 +130,7 @@ def test_weighted_tell_equals_repeated_tell() -> None:
 @compiled
 def _add_rounds(losses: Array, shift: Array, total: Array, squares: Array) -> None:
     for row in losses:
-        _add_round(row, shift, total, squares)
+        add_round(row, shift, total, squares)
 
 
 def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
@@ -139,7 +139,7 @@ def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
         estimators.add(row, None, complete=True)
     book = estimators.book
     _add_rounds(losses[2:], book.shift, book.total, book.squares)
-    estimators._full += len(losses[2:])
+    estimators._common += len(losses[2:])
 
 
 def test_ten_million_rounds_keep_nine_digits() -> None:
@@ -195,7 +195,7 @@ def _compare_with_reference(
             phi = mpmath.matrix(problem.phi(state)[part].tolist())
             spread = (phi.T * mpmath.lu_solve(V, phi))[0]
             mean = (phi.T * theta)[0]
-            lcb = LCB(estimators, np.ones(2))
+            lcb = LCB(estimators, as_radius(1.0, 2))
             means, widths = lcb.terms(state, np.array([i]))
             assert abs(widths[0] ** 2 / spread - 1) < 1e-9
             assert abs(means[0] / mean - 1) < 1e-9

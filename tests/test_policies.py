@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.policies.lazy import ColdStart
+from trimtab.policies.schedule import ColdStart
 
 
 def ring(k: int) -> tt.Graph:
@@ -35,7 +35,7 @@ def test_linucb_state_minimises_the_lcb() -> None:
     for t in range(100):
         policy.tell(world.draw(policy.ask(), rng))
         if t % 20 == 0:
-            lcb = policy.learner.lcb()
+            lcb = policy.learner.lcb
             grid = min(lcb.value(np.array([x, y])) for x in axis for y in axis)
             assert lcb.value(policy.ask()) <= grid + 1e-12
 

@@ -125,7 +125,8 @@ def test_theorem_1_prime() -> None:
         trace = tt.play(policy, world, horizon=T, seed=seed)
         learner = policy.learner
         learner.estimators.flush(problem.all_criteria)
-        lcb = learner.lcb()
+        lcb = learner.lcb
+        lcb.update(problem.all_criteria)
         # The good event: probability at least 0.95 a seed, and it is checked.
         for i in range(6):
             part = slice(*problem.features.offsets[i : i + 2])
@@ -185,8 +186,8 @@ def test_coverage_of_the_radii(d: int, m: int) -> None:
     noise_sum = np.zeros((runs, m, d))  # theta = 0, so that b is the noise alone
     failed = {form: np.zeros(runs, bool) for form in ("logdet", "paper")}
     radius = {
-        "logdet": tt.Confidence(sigma=sigma, norm=0.0, delta=delta),
-        "paper": tt.Confidence(sigma=sigma, norm=0.0, delta=delta, form="paper"),
+        "logdet": tt.Confidence(sigma=sigma, norm=0.0, delta=delta).bind(m),
+        "paper": tt.Confidence(sigma=sigma, norm=0.0, delta=delta, form="paper").bind(m),
     }
     for t in range(1, T + 1):
         phi = features[t % d]
@@ -194,6 +195,7 @@ def test_coverage_of_the_radii(d: int, m: int) -> None:
         V += phi**2
         distance = np.sqrt((noise_sum**2 / V).sum(axis=-1))  # ||theta_hat - theta|| in V
         evidence = Evidence(
+            criteria=np.arange(m),
             gain=np.log(V[0]).sum(axis=-1),
             seen=np.full(m, t),
             dims=np.full(m, d),

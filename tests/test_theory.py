@@ -181,9 +181,9 @@ def test_epoch_spread_bounds_an_epoch(reg: float, C: float, batch: int) -> None:
 @pytest.mark.parametrize("reg", [1, 2, 7])
 def test_epoch_spread_is_attained(reg: int) -> None:
     # phi = 1: after reg rounds the determinant has doubled, a tie, so there is one more.
-    V, rounds = reg, 0
-    while 2 * reg >= V:
-        V, rounds = V + 1, rounds + 1
+    det, rounds = reg, 0
+    while det <= 2 * reg:
+        det, rounds = det + 1, rounds + 1
     assert theory.epoch_spread(reg=reg).tolist() == [rounds / reg]
 
 

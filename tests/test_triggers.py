@@ -10,7 +10,7 @@ import pytest
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Basis
-from trimtab.estimators.nodewise import NEVER, rounds_to_trigger
+from trimtab.estimators.book import NEVER, rounds_to_trigger
 from trimtab.policies import Policy
 
 BASES: dict[str, Callable[[], Basis]] = {

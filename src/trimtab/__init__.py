@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.errors import TrimtabError as TrimtabError
     from trimtab.estimators import Confidence as Confidence
     from trimtab.graph import Graph as Graph
+    from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
     from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
     from trimtab.policies import LinUCB as LinUCB
     from trimtab.policies import restore as restore
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives, and the names that are modules themselves.
 _HOME = {
+    "AsyncLazyGraphLinUCB": "trimtab.policies",
     "Box": "trimtab.domain",
     "Confidence": "trimtab.estimators",
     "Conflict": "trimtab.errors",

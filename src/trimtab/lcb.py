@@ -8,43 +8,46 @@ width: on the good event the regret of playing s is at most 2 W(s) + F(s) - min 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.compiled import compiled
-from trimtab.estimators import NodewiseEstimators
+from trimtab.estimators import NodewiseEstimators, Radius
+from trimtab.estimators.book import Book
 from trimtab.estimators.factor import mean_and_spread
-from trimtab.estimators.nodewise import Book
 from trimtab.problem import Problem
 
 
-@dataclass(frozen=True)
 class LCB:
-    """The lower confidence bound at the estimators' present statistics.
+    """The lower confidence bound at the estimators' statistics, as of their last `update`.
 
-    It reads the estimators' arrays where they are: use it before the next flush.
+    It reads the estimators' arrays where they are, and keeps the radii: after a flush
+    the criteria flushed must be updated.
     """
 
-    estimators: NodewiseEstimators
-    radii: Array  # (m,) beta_i
+    def __init__(self, estimators: NodewiseEstimators, radius: Radius) -> None:
+        self.estimators, self.radius = estimators, radius
+        self.radii = np.zeros(estimators.problem.criteria)  # (m,) beta_i
+        self.update(estimators.problem.all_criteria)
 
     @property
     def problem(self) -> Problem:
         """The problem whose loss is bounded."""
         return self.estimators.problem
 
+    def update(self, criteria: Ints) -> None:
+        """Take in what these criteria's last flush has changed."""
+        self.radii[criteria] = self.radius.radii(self.estimators.evidence(criteria))
+
     def terms(self, state: Array, criteria: Ints | None = None) -> tuple[Array, Array]:
-        """Estimated loss and w_i beta_i-scaled width of each criterion asked for."""
+        """Each criterion's part of F: its estimated loss and its width, weights included."""
         problem, book = self.problem, self.estimators.book
         asked = problem.all_criteria if criteria is None else criteria
         phi = np.empty_like(book.phi)
         problem.features.fill(phi, state, asked)
         means, widths = np.empty(asked.size), np.empty(asked.size)
-        _terms(asked, phi, book, means, widths)
-        w = problem.weights[asked]
-        return w * means, w * self.radii[asked] * widths
+        _terms(asked, phi, book, problem.weights, self.radii, means, widths)
+        return means, widths
 
     def value(self, state: Array, criteria: Ints | None = None) -> float:
         """F(s), or the part of it that the given criteria contribute."""
@@ -58,28 +61,35 @@ class LCB:
     def gradient(self, state: Array, criteria: Ints | None = None) -> Array:
         """The derivatives of F by every knob: (k,). At a width of 0 the mean's alone."""
         problem, estimators = self.problem, self.estimators
+        offsets = estimators.book.offsets
         asked = problem.all_criteria if criteria is None else criteria
         phi = problem.phi(state)
         slope = np.zeros(problem.knobs)
-        for i in asked:
-            R, v, _ = estimators.split(int(i))
-            u = np.linalg.solve(R, phi[estimators.book.offsets[i] : estimators.book.offsets[i + 1]])
+        for i in asked.tolist():
+            R, v, _ = estimators.split(i)
+            u = np.linalg.solve(R, phi[offsets[i] : offsets[i + 1]])
             width = float(np.sqrt(u @ u))
             pull = v - self.radii[i] * u / width if width > 0.0 else v
-            J = problem.features.jacobian(int(i), state)
-            slope[problem.graph.scope(int(i))] += problem.weights[i] * (
-                J.T @ np.linalg.solve(R.T, pull)
-            )
+            J = problem.features.jacobian(i, state)
+            slope[problem.graph.scope(i)] += problem.weights[i] * (J.T @ np.linalg.solve(R.T, pull))
         return slope
 
 
 @compiled
-def _terms(criteria: Ints, phi: Array, book: Book, means: Array, widths: Array) -> None:
+def _terms(
+    criteria: Ints,
+    phi: Array,
+    book: Book,
+    weights: Array,
+    radii: Array,
+    means: Array,
+    widths: Array,
+) -> None:
     for c in range(criteria.size):
         i = criteria[c]
         lo = book.offsets[i]
         d = book.offsets[i + 1] - lo
         u = np.empty(d)
         mean, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, u)
-        means[c] = mean
-        widths[c] = np.sqrt(spread)
+        means[c] = weights[i] * mean
+        widths[c] = weights[i] * radii[i] * np.sqrt(spread)

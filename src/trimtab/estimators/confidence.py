@@ -12,15 +12,16 @@ from trimtab.arrays import Array, ArrayLike, Ints, number, per_item
 from trimtab.errors import InvalidInput
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a radius may depend on, one entry per criterion."""
+    """What the radii of some criteria may depend on, one entry each."""
 
-    gain: Array  # (m,) log det V - d log reg
-    seen: Ints  # (m,) rounds observed
-    dims: Ints  # (m,)
-    reg: Array  # (m,)
-    bounds: Array  # (m,) largest |phi|
+    criteria: Ints
+    gain: Array  # log det V - d log reg
+    seen: Ints  # rounds observed
+    dims: Ints
+    reg: Array
+    bounds: Array  # largest |phi|
 
 
 class Radius(Protocol):
@@ -31,7 +32,7 @@ class Radius(Protocol):
         """Whether all ellipsoids hold at once, at all times, with probability 1 - delta."""
 
     def radii(self, evidence: Evidence) -> Array:
-        """beta_i for every criterion: (m,)."""
+        """beta_i of the criteria that the evidence is about."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +79,6 @@ class Confidence:
             per_item(value, value.size, name, "criterion", low=0.0, strict=name == "sigma")
 
     @property
-    def certified(self) -> bool:
-        """Whether the radius is proven to hold: the log-det form."""
-        return self.form == "logdet"
-
-    @property
     def balanced_reg(self) -> float | Array:
         """The reg at which the bias term, sqrt(reg) norm, equals sigma: (sigma / norm)^2."""
         norm = np.asarray(self.norm, np.float64)
@@ -91,17 +87,36 @@ class Confidence:
         reg = (np.asarray(self.sigma, np.float64) / norm) ** 2
         return float(reg) if reg.ndim == 0 else reg
 
-    def radii(self, evidence: Evidence) -> Array:
-        """beta_i for every criterion: (m,)."""
-        m = evidence.gain.size
+    def bind(self, m: int) -> BoundConfidence:
+        """The rule for m criteria."""
         sigma = per_item(self.sigma, m, "sigma", "criterion", low=0.0, strict=True)
         norm = per_item(self.norm, m, "norm", "criterion", low=0.0, strict=False)
+        return BoundConfidence(sigma=sigma, norm=norm, delta=float(self.delta), form=self.form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundConfidence:
+    """A `Confidence` of a known number of criteria."""
+
+    sigma: Array  # (m,)
+    norm: Array  # (m,)
+    delta: float
+    form: Literal["logdet", "paper"]
+
+    @property
+    def certified(self) -> bool:
+        """Whether the radius is proven to hold: the log-det form."""
+        return self.form == "logdet"
+
+    def radii(self, evidence: Evidence) -> Array:
+        """beta_i of the criteria that the evidence is about."""
+        at = evidence.criteria
         if self.form == "logdet":
-            inside = evidence.gain + 2.0 * np.log(m / self.delta)
+            inside = evidence.gain + 2.0 * np.log(self.sigma.size / self.delta)
         else:
             growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
             inside = evidence.dims * np.log(growth / self.delta)
-        return np.asarray(sigma * np.sqrt(inside) + np.sqrt(evidence.reg) * norm)
+        return np.asarray(self.sigma[at] * np.sqrt(inside) + np.sqrt(evidence.reg) * self.norm[at])
 
 
 @dataclass(frozen=True)
@@ -112,22 +127,20 @@ class FixedRadius:
     certified = False
 
     def radii(self, evidence: Evidence) -> Array:
-        """beta_i for every criterion: (m,)."""
-        return self.beta
+        """beta_i of the criteria that the evidence is about."""
+        return self.beta[evidence.criteria]
 
 
 def as_radius(radius: float | ArrayLike | Confidence, m: int) -> Radius:
     """The rule that the user's `radius` argument stands for."""
     if isinstance(radius, Confidence):
-        for name in ("sigma", "norm"):  # sizes are known only now
-            per_item(getattr(radius, name), m, name, "criterion", low=0.0, strict=False)
-        return radius
+        return radius.bind(m)
     return FixedRadius(per_item(radius, m, "radius", "criterion", low=0.0, strict=False))
 
 
 def radius_to_plain(radius: Radius) -> dict[str, Any]:
     """The rule as plain scalars and arrays, for a snapshot."""
-    if isinstance(radius, Confidence):
+    if isinstance(radius, BoundConfidence):
         return {name: getattr(radius, name) for name in ("sigma", "norm", "delta", "form")}
     if isinstance(radius, FixedRadius):
         return {"beta": radius.beta.copy()}

@@ -18,6 +18,7 @@ import numpy as np
 from trimtab.arrays import ArrayLike, Ints, floats, read_only, refuse, refuse_where, whole
 from trimtab.errors import InvalidInput
 from trimtab.graph.indices import first_repeat, flattened, index, indices, listed
+from trimtab.graph.reach import labels, union
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -279,6 +280,30 @@ class Graph:
                 "pass factors of your own, or raise cap"
             )
         return tuple(sorted(tuple(sorted(clique)) for clique in found))
+
+    def reach(self, criteria: Ints) -> tuple[Ints, Ints]:
+        """The knobs that these criteria read, and all criteria that read one of those knobs.
+
+        >>> Graph.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)]).reach(np.array([0]))
+        (array([0, 1]), array([0, 1, 2]))
+        """
+        knobs = union(self.scope_offsets, self.scope_knobs, criteria)
+        return knobs, union(self.touch_offsets, self.touch_criteria, knobs)
+
+    def parts(self, free: Ints) -> tuple[tuple[Ints, Ints], ...]:
+        """The parts into which free knobs fall when all others are fixed, with their criteria.
+
+        `free` is ascending. Two free knobs are in one part if a criterion reads both.
+
+        >>> Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]).parts(np.array([0, 3]))
+        ((array([0]), array([0, 1])), (array([3]), array([2, 3])))
+        """
+        criteria = union(self.touch_offsets, self.touch_criteria, free)
+        group = labels(self.scope_offsets, self.scope_knobs, criteria, free)
+        if not group.any():
+            return ((free, criteria),)
+        parts = (free[group == g] for g in np.unique(group))
+        return tuple((p, union(self.touch_offsets, self.touch_criteria, p)) for p in parts)
 
     def components(self) -> tuple[tuple[Ints, Ints], ...]:
         """The parts that share no criterion: pairs (knobs, criteria), by their smallest knob.

@@ -1,9 +1,20 @@
 """Policies: when to look at the state again, and where to move it."""
 
+from trimtab.policies.async_ import AsyncLazyGraphLinUCB
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Certificate
 from trimtab.policies.linucb import LinUCB
+from trimtab.policies.schedule import LazyPolicy
 from trimtab.policies.snapshots import restore
 
-__all__ = ["Certificate", "LazyGraphLinUCB", "LinUCB", "Policy", "Told", "restore"]
+__all__ = [
+    "AsyncLazyGraphLinUCB",
+    "Certificate",
+    "LazyGraphLinUCB",
+    "LazyPolicy",
+    "LinUCB",
+    "Policy",
+    "Told",
+    "restore",
+]

@@ -12,20 +12,14 @@ from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.estimators import Confidence, NodewiseEstimators, as_radius
 from trimtab.estimators.confidence import radius_from_plain, radius_to_plain
+from trimtab.estimators.nodewise import Owed
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import solve
 
-_SCALARS = (
-    "seed",
-    "clock",
-    "solved",
-    "_bound",
-    "_certified",
-    "_lower",
-    "_lower_certified",
-    "_rate",
-)
+LOCAL_STARTS = 2  # local searches where only a neighbourhood may move
+
+_SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +35,10 @@ class Certificate:
 
 
 class Learner:
-    """Everything a node-wise policy remembers, behind three verbs.
+    """Everything a node-wise policy remembers, behind a few verbs.
 
-    `observe` takes losses in, `resolve` deploys the minimiser of the lower
-    confidence bound, `place` deploys a given state.
+    `observe` takes losses in, `skip` lets rounds pass whose losses come later,
+    `resolve` deploys the minimiser of the lower confidence bound, `place` a given state.
     """
 
     def __init__(
@@ -60,7 +54,6 @@ class Learner:
         m = problem.criteria
         self.problem = problem
         self.start: Array = read_only(problem.domain.check(start, "start"))
-        self.radius = as_radius(radius, m)
         self.seed = arrays.whole(seed, "seed", low=0)
         self.estimators = NodewiseEstimators(
             problem,
@@ -68,28 +61,130 @@ class Learner:
             factor=factor,
             state=self.start,
         )
+        self.lcb = LCB(self.estimators, as_radius(radius, m))
         self.state = self.start
         self.clock = 0
         self.solved = 0  # solver calls so far: part of the seed of the next
+        self._owed: Owed | None = None
         self._bound = 0.0
-        self._certified = self.radius.certified
+        self._certified = self.lcb.radius.certified
         # Before any data F(s) = -sum_i w_i beta_i |phi_i(s)| / sqrt(reg_i).
-        lcb = self.lcb()
         reach = problem.features.bounds / np.sqrt(self.estimators.reg)
-        self._lower, self._lower_certified = -float(problem.weights @ (lcb.radii * reach)), True
-        self._rate = self._regret_rate(lcb)
+        self._lower = -float(problem.weights @ (self.lcb.radii * reach))
+        self._lower_certified = True
+        self._rate = self._regret_rate()
 
     @property
     def certificate(self) -> Certificate:
         """The sum over rounds of 2 W + gap, each as of the round's deployment."""
         return Certificate(bound=self._bound, certified=self._certified)
 
+    # What goes in.
+
+    def observe(self, losses: ArrayLike, *, played: ArrayLike | None, count: ArrayLike) -> None:
+        """Take losses in; those of the deployed state advance the clock."""
+        m = self.problem.criteria
+        y, complete = arrays.losses(losses, m)
+        n = None if isinstance(count, int) and count == 1 else arrays.counts(count, m)
+        if played is not None:
+            x = self.problem.domain.check(played, "played")
+            if not np.array_equal(x, self.state):
+                self.estimators.add_elsewhere(y, np.ones(m, np.int64) if n is None else n, x)
+                return
+        self.estimators.add(y, n, complete=complete)
+        self._pass(1 if n is None else int(n[~np.isnan(y)].max(initial=1)))
+
+    def skip(self, rounds: int, owed: Owed) -> None:
+        """Let rounds pass; their losses will be asked for when a matrix needs them."""
+        self._owed = owed
+        self.estimators.skip(rounds)
+        self._pass(rounds)
+
+    def settle(self) -> None:
+        """Ask for all losses that are still owed."""
+        if self._owed is not None:
+            self.estimators.collect(self.problem.all_criteria, self._owed)
+            self._owed = None
+
+    def _pass(self, rounds: int) -> None:
+        self.clock += rounds
+        self._bound += rounds * self._rate
+        self._certified &= self._lower_certified
+
+    # What comes out.
+
+    def resolve(self, *, reset: Ints, around: Ints | None = None) -> float:
+        """Deploy the minimiser of the LCB and reset the clocks given; how far it moved, in l1.
+
+        With `around` only the knobs that those criteria read may move; every criterion
+        that reads one of them takes part.
+        """
+        if around is None:
+            free, criteria = None, self.problem.all_criteria
+        else:
+            free, criteria = self.problem.graph.reach(around)
+        self._flush(criteria)
+        solution = solve(
+            self.lcb,
+            self.state,
+            free=free,
+            seed=self.seed + self.solved,
+            **({} if around is None else {"starts": LOCAL_STARTS}),
+        )
+        self.estimators.reset_clocks(reset)
+        moved = float(np.abs(solution.state - self.state).sum())
+        self._deploy(solution.state, criteria)
+        if around is not None:
+            self._lower, self._lower_certified = self._value(), False
+        elif self.solved or self.clock:  # before any data the bound of __init__ is known
+            self._lower = solution.value
+            if solution.lower_bound is not None:
+                self._lower = solution.lower_bound
+            self._lower_certified = solution.certified
+        self.solved += 1
+        self._rate = self._regret_rate()
+        return moved
+
+    def place(self, state: ArrayLike) -> None:
+        """Deploy the given state; what was seen before stays with the state it belongs to."""
+        x = self.problem.domain.check(state, "state")
+        if not np.array_equal(x, self.state):
+            self._flush(self.problem.all_criteria)
+            self._deploy(x, self.problem.all_criteria)
+            self._rate = self._regret_rate()
+
+    def _flush(self, criteria: Ints) -> None:
+        if self._owed is not None:
+            self.estimators.collect(criteria, self._owed)
+        self.estimators.flush(criteria)
+        self.lcb.update(criteria)
+
+    def _deploy(self, state: Array, criteria: Ints) -> None:
+        self.state = read_only(state)
+        self.estimators.deploy(state, criteria)
+
+    def _widths(self) -> Array:
+        """w_i beta_i sqrt(w_i) of each criterion at the deployed state."""
+        return self.problem.weights * self.lcb.radii * np.sqrt(self.estimators.book.spread)
+
+    def _value(self) -> float:
+        """F at the deployed state."""
+        return float(self.problem.weights @ self.estimators.book.mean - self._widths().sum())
+
+    def _regret_rate(self) -> float:
+        """2 W(s) + F(s) - lower bound: what a round at the deployed state can cost."""
+        return self._value() + 2.0 * float(self._widths().sum()) - self._lower
+
+    # Memory.
+
     def snapshot(self) -> dict[str, Any]:
         """Everything the learner remembers, as plain scalars and arrays."""
         saved: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
-        saved |= {"start": self.start.copy(), "state": self.state.copy()}
+        saved |= {"seed": self.seed, "start": self.start.copy(), "state": self.state.copy()}
         saved |= {"reg": self.estimators.reg.copy(), "factor": self.estimators.factor}
-        saved |= {f"radius.{name}": value for name, value in radius_to_plain(self.radius).items()}
+        plain = radius_to_plain(self.lcb.radius)
+        saved |= {f"radius.{name}": value for name, value in plain.items()}
+        saved["radii"] = self.lcb.radii.copy()
         return saved | self.estimators.snapshot()
 
     @classmethod
@@ -107,58 +202,6 @@ class Learner:
         learner.state = read_only(problem.domain.check(saved["state"], "state"))
         for name in _SCALARS:
             setattr(learner, name, saved[name])
+        learner.lcb.radii[:] = saved["radii"]
         learner.estimators.restore(saved)
         return learner
-
-    def lcb(self) -> LCB:
-        """The lower confidence bound as of the last flush."""
-        return LCB(self.estimators, self.radius.radii(self.estimators.evidence()))
-
-    def observe(self, losses: ArrayLike, *, played: ArrayLike | None, count: ArrayLike) -> None:
-        """Take losses in; those of the deployed state advance the clock."""
-        m = self.problem.criteria
-        y, complete = arrays.losses(losses, m)
-        n = None if isinstance(count, int) and count == 1 else arrays.counts(count, m)
-        if played is not None:
-            x = self.problem.domain.check(played, "played")
-            if not np.array_equal(x, self.state):
-                self.estimators.add_elsewhere(y, np.ones(m, np.int64) if n is None else n, x)
-                return
-        self.estimators.add(y, n, complete=complete)
-        passed = 1 if n is None else int(n[~np.isnan(y)].max(initial=1))
-        self.clock += passed
-        self._bound += passed * self._rate
-        self._certified &= self._lower_certified
-
-    def resolve(self, reset: Ints) -> float:
-        """Deploy the minimiser of the LCB and reset the clocks given; how far it moved, in l1."""
-        estimators = self.estimators
-        estimators.flush(self.problem.all_criteria)
-        lcb = self.lcb()
-        solution = solve(lcb, self.state, seed=(self.seed, self.solved))
-        estimators.reset_clocks(reset)
-        if self.solved or self.clock:  # before any data the bound of __init__ is known
-            self._lower_certified = solution.certified
-            bound = solution.lower_bound
-            self._lower = solution.value if bound is None else bound
-        self.solved += 1
-        moved = float(np.abs(solution.state - self.state).sum())
-        self._deploy(solution.state, lcb)
-        return moved
-
-    def place(self, state: ArrayLike) -> None:
-        """Deploy the given state; what was seen before stays with the state it belongs to."""
-        x = self.problem.domain.check(state, "state")
-        if not np.array_equal(x, self.state):
-            self.estimators.flush(self.problem.all_criteria)
-            self._deploy(x, self.lcb())
-
-    def _deploy(self, state: Array, lcb: LCB) -> None:
-        self.state = read_only(state)
-        self.estimators.deploy(state, self.problem.all_criteria)
-        self._rate = self._regret_rate(lcb)
-
-    def _regret_rate(self, lcb: LCB) -> float:
-        """2 W(s) + F(s) - lower bound: what a round at the deployed state can cost."""
-        means, widths = lcb.terms(self.state)
-        return float(means.sum() + widths.sum() - self._lower)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from trimtab.arrays import ArrayLike
 from trimtab.estimators import Confidence
 from trimtab.policies.base import Policy, Told
@@ -25,7 +27,7 @@ class LinUCB(Policy):
         seed: of the solver's random starts.
     """
 
-    _own = ()
+    _own: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class LinUCB(Policy):
     ) -> None:
         # With factor 1 a criterion triggers as soon as it has learned anything.
         self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=1.0, seed=seed)
-        self.learner.resolve(problem.all_criteria)
+        self.learner.resolve(reset=problem.all_criteria)
 
     def tell(
         self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
@@ -46,5 +48,5 @@ class LinUCB(Policy):
         """Learn from the losses, then move to the new minimiser."""
         self.learner.observe(losses, played=played, count=count)
         triggered = self.learner.estimators.triggered()
-        moved = self.learner.resolve(self.problem.all_criteria)
+        moved = self.learner.resolve(reset=self.problem.all_criteria)
         return Told(triggered=triggered, cause="trigger", moved=moved, next_review=1)

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from trimtab.errors import InvalidInput
+from trimtab.policies.async_ import AsyncLazyGraphLinUCB
 from trimtab.policies.base import FORMAT, Policy
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Learner
 from trimtab.policies.linucb import LinUCB
 from trimtab.problem import Problem
 
-POLICIES: dict[str, type[Policy]] = {kind.__name__: kind for kind in (LinUCB, LazyGraphLinUCB)}
+KINDS: tuple[type[Policy], ...] = (LinUCB, LazyGraphLinUCB, AsyncLazyGraphLinUCB)
+POLICIES = {kind.__name__: kind for kind in KINDS}
 
 
 def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy:

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.arrays import Array, ArrayLike, number, read_only, vector, whole
 from trimtab.bases import Linear, Monomials, PairwiseQuadratic, Quadratic
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NodewiseEstimators
+from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
@@ -86,8 +86,9 @@ class World:
         d, book = problem.dims, known.book
         last_row = np.repeat(book.blocks[:-1] + d * (d + 1) // 2 - book.offsets[:-1], d)
         book.R[last_row + np.arange(last_row.size)] = self.theta
-        nothing = np.zeros(problem.criteria)
-        return solve(LCB(known, nothing), problem.domain.low, starts=OPTIMUM_STARTS)
+        nothing_to_explore = as_radius(0.0, problem.criteria)
+        lcb = LCB(known, nothing_to_explore)
+        return solve(lcb, problem.domain.low, starts=OPTIMUM_STARTS)
 
 
 def linear(

@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.bases.features import offsets_of
 from trimtab.bases.monomial import MonomialArrays, Monomials
 from trimtab.compiled import compiled
-from trimtab.estimators.nodewise import Book
+from trimtab.estimators.book import Book
 from trimtab.lcb import LCB
+from trimtab.solvers.solution import choose
+from trimtab.solvers.starts import uniform
 
 SAMPLES_PER_DEGREE = 4  # a gap between samples for every half power of Q
 NEWTON_STEPS = 60
@@ -34,11 +35,9 @@ class Landscape(NamedTuple):
     """The LCB as the descent sees it; arrays over all criteria or all knobs."""
 
     maps: MonomialArrays
-    columns: Ints  # (m + 1,) where criterion i's inverse factor begins in U
-    U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
-    v: Array  # (sum d,) R_i^{-1} b_i
-    weight: Array  # (m,) w_i
-    bonus: Array  # (m,) w_i beta_i
+    book: Book
+    weights: Array  # (m,) w_i
+    radii: Array  # (m,) beta_i
     touch_offsets: Ints  # (k + 1,)
     touch: Ints  # the criteria that read a knob
     low: Array  # (k,)
@@ -48,30 +47,38 @@ class Landscape(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for the vectors of one step."""
+    """Room for one search; only the entries of its own criteria are ever touched."""
 
-    u: Array  # (sum d,) u_i at the present state
+    columns: Ints  # (m,) where criterion i's inverse factor begins in U
+    U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
+    u: Array  # (sum d,) R_i^{-1} phi_i at the present state
     rise: Array  # (most readers of a knob, degree + 1, widest d) the u_r of each reader
     Q: Array  # (most readers of a knob, 2 degree + 1)
     A: Array  # (degree + 1,)
-    bonus: Array  # (most readers of a knob,)
+    bonus: Array  # (most readers of a knob,) a_i
 
 
-def landscape(lcb: LCB, features: Monomials, criteria: Ints) -> Landscape:
-    """Prepare the descent: invert the factors of the criteria that take part."""
-    problem, book = lcb.problem, lcb.estimators.book
-    d = problem.dims
-    columns = offsets_of(d * (d + 1) // 2)
-    U, v = np.empty(int(columns[-1])), np.empty(int(book.offsets[-1]))
-    _invert(criteria, book, columns, U, v)
+def search(
+    lcb: LCB,
+    features: Monomials,
+    current: Array,
+    knobs: Ints,
+    criteria: Ints,
+    starts: int,
+    seed: int,
+) -> tuple[Array, float]:
+    """The best of several descents by the free knobs: their values, and F there.
+
+    `criteria` are all those that read a free knob. The first descent starts from
+    the current state, the others from random points and random corners in turn.
+    """
+    problem = lcb.problem
     graph, domain = problem.graph, problem.domain
-    return Landscape(
+    land = Landscape(
         maps=features.arrays,
-        columns=columns,
-        U=U,
-        v=v,
-        weight=problem.weights,
-        bonus=problem.weights * lcb.radii,
+        book=lcb.estimators.book,
+        weights=problem.weights,
+        radii=lcb.radii,
         touch_offsets=graph.touch_offsets,
         touch=graph.touch_criteria,
         low=domain.low,
@@ -79,35 +86,71 @@ def landscape(lcb: LCB, features: Monomials, criteria: Ints) -> Landscape:
         level_offsets=domain.level_offsets,
         levels=domain.level_values,
     )
-
-
-def descend(land: Landscape, starts: Array, knobs: Ints, criteria: Ints) -> Array:
-    """Move every row of `starts` (S, k) to a minimum by its free knobs; their values (S,)."""
-    maps = land.maps
-    degree = int(max(maps.p.max(), maps.q.max(), 1))
-    widest = int(np.diff(maps.offsets).max())
-    readers = int(np.diff(land.touch_offsets).max())
-    work = Work(
-        u=np.zeros(int(maps.offsets[-1])),
-        rise=np.zeros((readers, degree + 1, widest)),
-        Q=np.zeros((readers, 2 * degree + 1)),
-        A=np.zeros(degree + 1),
-        bonus=np.zeros(readers),
-    )
-    values = np.empty(len(starts))
-    _descend_all(starts, knobs, criteria, land, work, values)
-    return values
+    return _search(land, current, knobs, criteria, starts, seed)
 
 
 @compiled
-def _invert(criteria: Ints, book: Book, columns: Ints, U: Array, v: Array) -> None:
-    """R^{-1} of each criterion by columns, and the last row of its augmented factor."""
+def _search(
+    land: Landscape, current: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
+) -> tuple[Array, float]:
+    work = _prepare(land, knobs, criteria)
+    s = current.copy()
+    found = np.empty((starts + 1, knobs.size))
+    values = np.empty(starts + 1)
+    now = current[knobs]
+    found[0] = now
+    values[0] = _refresh(s, criteria, land, work)
+    for c in range(starts):
+        for n in range(knobs.size):
+            s[knobs[n]] = now[n] if c == 0 else _start(knobs[n], c, seed, land)
+        values[c + 1] = _descend(s, knobs, criteria, land, work)
+        for n in range(knobs.size):
+            found[c + 1, n] = s[knobs[n]]
+    best = choose(found, values, now)
+    return found[best], values[best]
+
+
+@compiled
+def _start(j: int, c: int, seed: int, land: Landscape) -> float:
+    """Where knob j starts in the c-th descent: anywhere, or for odd c in a corner."""
+    x = uniform(seed, c, j)
+    if c % 2 == 1:
+        return float(land.low[j] if x < 0.5 else land.high[j])
+    levels = land.level_offsets[j + 1] - land.level_offsets[j]
+    if levels > 0:
+        return float(land.levels[land.level_offsets[j] + int(x * levels)])
+    return float(min(land.low[j] + x * (land.high[j] - land.low[j]), land.high[j]))
+
+
+@compiled
+def _prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
+    """Invert the factors of the criteria that take part, and make room for the rest."""
+    book, maps = land.book, land.maps
+    degree = widest = size = readers = 0
+    for i in criteria:
+        d = book.offsets[i + 1] - book.offsets[i]
+        widest = max(widest, d)
+        size += d * (d + 1) // 2
+        for f in range(book.offsets[i], book.offsets[i + 1]):
+            degree = max(degree, maps.p[f], maps.q[f])
+    for j in knobs:
+        readers = max(readers, land.touch_offsets[j + 1] - land.touch_offsets[j])
+    work = Work(
+        columns=np.empty(land.radii.size, np.int64),
+        U=np.empty(size),
+        u=np.empty(book.phi.size),
+        rise=np.empty((readers, degree + 1, widest)),
+        Q=np.empty((readers, 2 * degree + 1)),
+        A=np.empty(degree + 1),
+        bonus=np.empty(readers),
+    )
+    start = 0
     for i in criteria:
         d = book.offsets[i + 1] - book.offsets[i]
         R = book.R[book.blocks[i] : book.blocks[i + 1]]
-        start = columns[i]
+        work.columns[i] = start
         for c in range(d):
-            column = U[start : start + d - c]
+            column = work.U[start : start + d - c]
             column[0] = 1.0 / R[c * (c + 1) // 2 + c]
             for r in range(c + 1, d):
                 row = r * (r + 1) // 2
@@ -116,47 +159,52 @@ def _invert(criteria: Ints, book: Book, columns: Ints, U: Array, v: Array) -> No
                     x -= R[row + j] * column[j - c]
                 column[r - c] = x / R[row + r]
             start += d - c
-        for f in range(d):
-            v[book.offsets[i] + f] = R[d * (d + 1) // 2 + f]
+    return work
 
 
 @compiled
-def _descend_all(
-    states: Array, knobs: Ints, criteria: Ints, land: Landscape, work: Work, values: Array
-) -> None:
-    for c in range(len(states)):
-        s = states[c]
-        before = _refresh(s, criteria, land, work.u)
-        for _ in range(SWEEPS):
-            for j in knobs:
-                _step(j, s, land, work)
-            after = _refresh(s, criteria, land, work.u)
-            if before - after <= SETTLED * (1.0 + abs(after)):
-                break
-            before = after
-        values[c] = after
+def _v(i: int, book: Book) -> Array:
+    """R_i^{-1} b_i: the last row of the augmented factor."""
+    d = book.offsets[i + 1] - book.offsets[i]
+    start = book.blocks[i] + d * (d + 1) // 2
+    return book.R[start : start + d]
 
 
 @compiled
-def _refresh(s: Array, criteria: Ints, land: Landscape, u: Array) -> float:
+def _descend(s: Array, knobs: Ints, criteria: Ints, land: Landscape, work: Work) -> float:
+    """Sweep over the knobs until a sweep gains nothing; F there."""
+    before = _refresh(s, criteria, land, work)
+    for _ in range(SWEEPS):
+        for j in knobs:
+            _step(j, s, land, work)
+        after = _refresh(s, criteria, land, work)
+        if before - after <= SETTLED * (1.0 + abs(after)):
+            return after
+        before = after
+    return before
+
+
+@compiled
+def _refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
     """u_i = R_i^{-1} phi_i(s) from scratch, and the value F(s) of these criteria."""
-    maps = land.maps
+    maps, u = land.maps, work.u
     value = 0.0
     for i in criteria:
         lo, hi = maps.offsets[i], maps.offsets[i + 1]
         u[lo:hi] = 0.0
-        column = land.columns[i]
+        column = work.columns[i]
         for f in range(lo, hi):
             x = maps.scale[i] * _power(s[maps.a[f]], maps.p[f]) * _power(s[maps.b[f]], maps.q[f])
             for r in range(f, hi):
-                u[r] += x * land.U[column + r - f]
+                u[r] += x * work.U[column + r - f]
             column += hi - f
+        v = _v(i, land.book)
         mean = 0.0
         square = 0.0
         for f in range(lo, hi):
-            mean += u[f] * land.v[f]
+            mean += u[f] * v[f - lo]
             square += u[f] * u[f]
-        value += land.weight[i] * mean - land.bonus[i] * np.sqrt(square)
+        value += land.weights[i] * (mean - land.radii[i] * np.sqrt(square))
     return value
 
 
@@ -198,7 +246,7 @@ def _expand(i: int, j: int, s: Array, land: Landscape, work: Work, c: int) -> in
     rise = work.rise[c]
     rise[:, :d] = 0.0
     degree = 0
-    column = land.columns[i]
+    column = work.columns[i]
     for f in range(lo, hi):
         r = 0
         x = maps.scale[i]
@@ -213,7 +261,7 @@ def _expand(i: int, j: int, s: Array, land: Landscape, work: Work, c: int) -> in
         if r > 0:
             degree = max(degree, r)
             for g in range(f - lo, d):
-                rise[r, g] += x * land.U[column + g - (f - lo)]
+                rise[r, g] += x * work.U[column + g - (f - lo)]
         column += hi - f
     for f in range(d):
         known = 0.0
@@ -221,10 +269,11 @@ def _expand(i: int, j: int, s: Array, land: Landscape, work: Work, c: int) -> in
             known = (known + rise[r, f]) * s[j]
         rise[0, f] = work.u[lo + f] - known
     work.Q[c, :] = 0.0
-    work.bonus[c] = land.bonus[i]
+    work.bonus[c] = land.weights[i] * land.radii[i]
+    v = _v(i, land.book)
     for r in range(degree + 1):
         for f in range(d):
-            work.A[r] += land.weight[i] * rise[r, f] * land.v[lo + f]
+            work.A[r] += land.weights[i] * rise[r, f] * v[f]
         for t in range(degree + 1):
             for f in range(d):
                 work.Q[c, r + t] += rise[r, f] * rise[t, f]

@@ -6,25 +6,39 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.lcb import LCB
+from trimtab.solvers.solution import choose
+from trimtab.solvers.starts import mix
 
 GRID = 9  # points tried along each continuous knob before the gradients take over
 
 
-def descend(lcb: LCB, starts: Array, knobs: Ints, criteria: Ints) -> Array:
-    """Move every row of `starts` (S, k) to a minimum by its free knobs; their values (S,)."""
-    values = np.empty(len(starts))
-    for row, state in enumerate(starts):
+def search(
+    lcb: LCB, current: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
+) -> tuple[Array, float]:
+    """The best of several local searches by the free knobs: their values, and F there.
+
+    `criteria` are all those that read a free knob. The first search starts from the
+    current state, the others from random points.
+    """
+    rng = np.random.default_rng(int(mix(np.uint64(seed))))
+    found, values = [current[knobs]], [lcb.value(current, criteria)]
+    for c in range(starts):
+        state = current.copy()
+        if c > 0:
+            state[knobs] = lcb.problem.domain.sample(rng)[knobs]
         _sweep(lcb, state, knobs, criteria)
         _polish(lcb, state, knobs, criteria)
-        values[row] = lcb.value(state, criteria)
-    return values
+        found.append(state[knobs])
+        values.append(lcb.value(state, criteria))
+    best = choose(np.array(found), np.array(values), current[knobs])
+    return found[best], values[best]
 
 
 def _sweep(lcb: LCB, state: Array, knobs: Ints, criteria: Ints) -> None:
     """One pass over the knobs, each set to the best of a few values or of all its levels."""
     domain = lcb.problem.domain
-    for j in knobs:
-        levels = domain.level_values[domain.level_offsets[j] : domain.level_offsets[j + 1]]
+    for j in knobs.tolist():
+        levels = domain.levels_of(j)
         trial = np.repeat(state[None], (levels.size or GRID) + 1, axis=0)
         trial[1:, j] = levels if levels.size else np.linspace(domain.low[j], domain.high[j], GRID)
         state[j] = trial[int(np.argmin([lcb.value(s, criteria) for s in trial])), j]

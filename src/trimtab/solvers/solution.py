@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.arrays import Array
+from trimtab.compiled import compiled
 
 TIED = 1e-9  # relative: candidates this close to the best value count as equal
 
@@ -18,7 +19,6 @@ class Solution:
     state: Array  # (k,)
     value: float  # F(state)
     lower_bound: float | None  # no state has a smaller F, or None when that is unknown
-    starts: int  # local searches run
 
     @property
     def certified(self) -> bool:
@@ -31,15 +31,28 @@ class Solution:
         return None if self.lower_bound is None else self.value - self.lower_bound
 
 
+@compiled
 def choose(candidates: Array, values: Array, current: Array) -> int:
     """The candidate to take: of those tied for the best value the nearest, then the first.
 
     Nearest is in l1 to the current state; what is still tied goes to the first in
     lexicographic order of the states, so that two runs cannot part over a tie.
     """
-    best = values.min()
-    tied = np.flatnonzero(values <= best + TIED * (1.0 + abs(best)))
-    far = np.abs(candidates[tied] - current).sum(axis=1)
-    near = tied[far <= far.min() + TIED]
-    order = np.lexsort(candidates[near].T[::-1])
-    return int(near[order[0]])
+    limit = values.min()
+    limit += TIED * (1.0 + abs(limit))
+    best = -1
+    best_far = np.inf
+    for c in range(values.size):
+        if values[c] <= limit:
+            far = 0.0
+            for j in range(current.size):
+                far += abs(candidates[c, j] - current[j])
+            if best < 0 or far < best_far - TIED:
+                best, best_far = c, far
+            elif far <= best_far + TIED:
+                for j in range(current.size):
+                    if candidates[c, j] != candidates[best, j]:
+                        if candidates[c, j] < candidates[best, j]:
+                            best, best_far = c, min(far, best_far)
+                        break
+    return best

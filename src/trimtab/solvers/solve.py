@@ -4,63 +4,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array
+from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
 from trimtab.errors import SolverFailed
 from trimtab.lcb import LCB
-from trimtab.solvers import coordinate, gradient
-from trimtab.solvers.solution import Solution, choose
+from trimtab.solvers import coordinate, gradient, levels
+from trimtab.solvers.solution import Solution
 
 STARTS = 8
 
 
 def solve(
-    lcb: LCB, current: Array, *, starts: int = STARTS, seed: tuple[int, ...] = (0,)
+    lcb: LCB, current: Array, *, free: Ints | None = None, starts: int = STARTS, seed: int = 0
 ) -> Solution:
-    """A state of small F, the best of several local searches per connected component.
+    """A state of small F, found part by part: parts share no criterion through a free knob.
 
-    The first search starts from the current state, the others from random points
-    and random corners in turn. Components share no criterion, so each is solved by
-    itself. Ties go to the candidate nearest to the current state, which is one of
-    them. The same arguments give the same answer.
+    Where all knobs of a part have levels, and not too many combinations, the answer
+    is exact. Otherwise it is the best of several local searches, the first from the
+    current state. Ties go to the candidate nearest to the current state, which is one
+    of them. The same arguments give the same answer.
+
+    Args:
+        lcb: the objective.
+        current: the state now; knobs that are not free stay there.
+        free: the knobs that may move, all by default.
+        starts: local searches per part.
+        seed: of the starting points.
     """
-    problem = lcb.problem
-    rng = np.random.default_rng(seed)
-    points = np.array(
-        [current, *(_start(problem.domain.sample(rng), lcb, rng, n) for n in range(1, starts))]
-    )
-    features = problem.features
-    land = (
-        coordinate.landscape(lcb, features, problem.all_criteria)
-        if isinstance(features, Monomials)
-        else None
-    )
+    graph, features = lcb.problem.graph, lcb.problem.features
     state = current.copy()
-    value = 0.0
-    for knobs, criteria in problem.graph.components():
+    value, exact = 0.0, True
+    for knobs, criteria in graph.components() if free is None else graph.parts(free):
         if criteria.size == 0:
             continue
-        candidates = np.repeat(current[None], starts + 1, axis=0)
-        candidates[1:, knobs] = points[:, knobs]
-        if land is not None:
-            values = coordinate.descend(land, candidates[1:], knobs, criteria)
+        if levels.enumerable(lcb, knobs):
+            best, least = levels.enumerate_all(lcb, current, knobs, criteria)
+        elif isinstance(features, Monomials):
+            exact = False
+            best, least = coordinate.search(lcb, features, current, knobs, criteria, starts, seed)
         else:
-            values = gradient.descend(lcb, candidates[1:], knobs, criteria)
-        values = np.concatenate(([lcb.value(current, criteria)], values))
-        if not np.isfinite(values).all():
-            raise SolverFailed(
-                f"the lower confidence bound is {values[~np.isfinite(values)][0]} at a candidate; "
-                "losses of this size do not fit into floating point: rescale them"
-            )
-        best = choose(candidates[:, knobs], values, current[knobs])
-        state[knobs] = candidates[best, knobs]
-        value += values[best]
-    return Solution(state=state, value=float(value), lower_bound=None, starts=starts)
-
-
-def _start(point: Array, lcb: LCB, rng: np.random.Generator, n: int) -> Array:
-    """The n-th start: a random point, or for odd n a random corner."""
-    domain = lcb.problem.domain
-    if n % 2:
-        return np.where(rng.random(point.size) < 0.5, domain.low, domain.high)
-    return point
+            exact = False
+            best, least = gradient.search(lcb, current, knobs, criteria, starts, seed)
+        state[knobs] = best
+        value += least
+    if not np.isfinite(value):
+        raise SolverFailed(
+            f"the lower confidence bound is {value} at its minimum; the losses or radii "
+            "are too large for floating point: rescale them"
+        )
+    return Solution(state=state, value=value, lower_bound=value if exact else None)

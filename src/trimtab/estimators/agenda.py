@@ -1,0 +1,68 @@
+"""When each criterion comes up next: a tournament tree over their due rounds.
+
+Leaf i holds the round at which criterion i is due; every inner node holds the
+smaller of its two children, so the root is the next round at which anything
+happens. Changing one leaf costs log2(m) steps, reading the next round none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.arrays import Ints
+from trimtab.compiled import compiled
+
+
+def new_agenda(m: int) -> Ints:
+    """A tree for m criteria, all due at once: (2 size,), the leaves in the second half."""
+    size = 1 << max(m - 1, 0).bit_length()
+    return np.zeros(2 * size, np.int64)
+
+
+@compiled
+def put(tree: Ints, criteria: Ints, due: Ints) -> None:
+    """Criterion criteria[c] is due at round due[c], for every c."""
+    size = tree.size // 2
+    for c in range(criteria.size):
+        node = size + criteria[c]
+        tree[node] = due[c]
+        node //= 2
+        while node >= 1:
+            tree[node] = min(tree[2 * node], tree[2 * node + 1])
+            node //= 2
+
+
+@compiled
+def put_all(tree: Ints, due: Ints) -> None:
+    """Every criterion's due round at once; leaves without a criterion are never due."""
+    size = tree.size // 2
+    never = np.iinfo(np.int64).max
+    for i in range(size):
+        tree[size + i] = due[i] if i < due.size else never
+    for node in range(size - 1, 0, -1):
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+
+
+@compiled
+def due_by(tree: Ints, now: int) -> Ints:
+    """The criteria due at round `now` or before, ascending."""
+    found = np.empty(8, np.int64)
+    count = 0
+    size = tree.size // 2
+    node = 1
+    while True:
+        if tree[node] <= now and node < size:
+            node *= 2
+            continue
+        if tree[node] <= now:
+            if count == found.size:
+                more = np.empty(2 * count, np.int64)
+                more[:count] = found
+                found = more
+            found[count] = node - size
+            count += 1
+        while node & 1:  # a right child: its parent is done as well
+            node //= 2
+        if node == 0:
+            return found[:count]
+        node += 1

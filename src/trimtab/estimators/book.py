@@ -1,0 +1,171 @@
+"""The arrays that hold all regressions, and the kernels that work on them.
+
+Criteria are rows of the same flat arrays; there is no Python object per criterion.
+The counters `n`, `tells` and `owed` are kept *relative*: a round that every criterion
+has seen only raises a common counter, and what a criterion has really seen is that
+counter plus its own entry. A frozen round therefore touches none of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.compiled import compiled
+from trimtab.estimators.factor import add_datum, mean_and_spread
+
+TIE = 1e-12  # log-det ratios this close to log C count as equal, and ties do not trigger
+NEVER = 2**62  # more rounds than anybody plays
+
+
+class Book(NamedTuple):
+    """The arrays of all criteria. Those marked * belong to the state now deployed."""
+
+    offsets: Ints  # (m + 1,) features of criterion i: offsets[i]:offsets[i + 1]
+    blocks: Ints  # (m + 1,) its triangle in R
+    R: Array  # augmented factors
+    phi: Array  # * features
+    gain: Array  # (m,) log det V_i - d_i log reg_i
+    since: Array  # (m,) l_i: log det V_i - log det V_i(tau_i)
+    mean: Array  # (m,) * phi_i' theta_i
+    spread: Array  # (m,) * w_i = phi_i' V_i^{-1} phi_i
+    due: Ints  # (m,) * n*_i, the rounds in the sums at which criterion i triggers
+    seen: Ints  # (m,) rounds observed, without those still in the sums
+    n: Ints  # (m,) * rounds in the sums, relative to the common counter
+    tells: Ints  # (m,) * separate observations in the sums, relative
+    owed: Ints  # (m,) * of these the ones whose losses are still to be asked for, relative
+    #                    to a counter of their own
+    shift: Array  # (m,) * first loss observed
+    total: Array  # (m,) * sum of n (y - shift)
+    squares: Array  # (m,) * sum of n (y - shift)^2
+    pure_error: Array  # (m,) sum over past states of sum n (y - mean)^2
+    pure_df: Ints  # (m,) its degrees of freedom
+
+
+@compiled
+def begin(book: Book, root_reg: Array) -> None:
+    """V_i = reg_i I, b_i = 0."""
+    for i in range(root_reg.size):
+        p = book.blocks[i]
+        for r in range(book.offsets[i + 1] - book.offsets[i]):
+            p += r
+            book.R[p] = root_reg[i]
+            p += 1
+
+
+@compiled
+def add_round(losses: Array, shift: Array, total: Array, squares: Array) -> None:
+    """One more round, seen by everybody: the whole work of a frozen round."""
+    for i in range(losses.size):
+        y = losses[i] - shift[i]
+        total[i] += y
+        squares[i] += y * y
+
+
+@compiled
+def add_some(losses: Array, count: Ints, common: int, book: Book) -> None:
+    """The same with gaps and batches; a criterion's first loss becomes its shift."""
+    for i in range(losses.size):
+        if losses[i] == losses[i]:
+            if common + book.tells[i] == 0:
+                book.shift[i] = losses[i]
+            y = losses[i] - book.shift[i]
+            book.n[i] += count[i]
+            book.tells[i] += 1
+            book.total[i] += count[i] * y
+            book.squares[i] += count[i] * y * y
+
+
+@compiled
+def add_owed(
+    criteria: Ints, mean: Array, squares: Array, common: int, skipped: int, book: Book
+) -> None:
+    """Losses that were owed arrive: their mean, and their sum of squares about it."""
+    for c in range(criteria.size):
+        i = criteria[c]
+        n = skipped + book.owed[i]
+        if n > 0:
+            if common + book.tells[i] == n:  # none had arrived before
+                book.shift[i] = mean[c]
+            y = mean[c] - book.shift[i]
+            book.total[i] += n * y
+            book.squares[i] += squares[c] + n * y * y
+            book.owed[i] = -skipped
+
+
+@compiled
+def take(i: int, phi: Array, y: float, n: int, book: Book, work: Array) -> None:
+    """Criterion i has seen the loss y, the mean of n rounds, at features phi."""
+    lo = book.offsets[i]
+    d = book.offsets[i + 1] - lo
+    _, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, work[0])
+    growth = np.log1p(n * spread)
+    book.gain[i] += growth
+    book.since[i] += growth
+    book.seen[i] += n
+    root = np.sqrt(n)
+    x = work[0]
+    for f in range(d):
+        x[f] = root * phi[lo + f]
+    x[d] = root * y
+    add_datum(book.R, book.blocks[i], x, d + 1, work[1], work[2])
+
+
+@compiled
+def workspace(criteria: Ints, book: Book) -> Array:
+    """Room for the vectors of the widest of these criteria: (3, d + 1)."""
+    widest = 0
+    for i in criteria:
+        widest = max(widest, book.offsets[i + 1] - book.offsets[i])
+    return np.empty((3, widest + 1))
+
+
+@compiled
+def take_each(criteria: Ints, phi: Array, losses: Array, count: Ints, book: Book) -> None:
+    """Every criterion given has seen a loss of its own at phi."""
+    work = workspace(criteria, book)
+    for i in criteria:
+        take(i, phi, losses[i], count[i], book, work)
+
+
+@compiled
+def flush(criteria: Ints, common: int, book: Book) -> None:
+    """The sums of these criteria go into their factors, as one weighted datum each."""
+    work = workspace(criteria, book)
+    for i in criteria:
+        n = common + book.n[i]
+        if n > 0:
+            mean = book.total[i] / n
+            book.pure_error[i] += max(book.squares[i] - mean * book.total[i], 0.0)
+            book.pure_df[i] += common + book.tells[i] - 1
+            take(i, book.phi, book.shift[i] + mean, n, book, work)
+        book.n[i] = -common
+        book.tells[i] = -common
+        book.total[i] = 0.0
+        book.squares[i] = 0.0
+
+
+@compiled
+def measure(criteria: Ints, factor: float, book: Book) -> None:
+    """The estimated loss, w_i and n*_i at the deployed state."""
+    work = workspace(criteria, book)
+    for i in criteria:
+        lo = book.offsets[i]
+        d = book.offsets[i + 1] - lo
+        mean, spread = mean_and_spread(book.R, book.blocks[i], book.phi[lo : lo + d], d, work[0])
+        book.mean[i] = mean
+        book.spread[i] = spread
+        book.due[i] = rounds_to_trigger(spread, book.since[i], factor)
+
+
+@compiled
+def rounds_to_trigger(spread: float, since: float, factor: float) -> int:
+    """n*: the first n with since + log(1 + n spread) > log(factor), ties excepted."""
+    room = factor * np.exp(TIE - since) - 1.0
+    if room <= 0.0:
+        return 0
+    if spread * NEVER <= room:
+        return NEVER
+    return int(np.floor(room / spread)) + 1

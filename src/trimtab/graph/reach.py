@@ -1,0 +1,55 @@
+"""Small pieces of a large graph, at a cost that depends on the piece alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.arrays import Ints
+from trimtab.compiled import compiled
+
+
+@compiled
+def union(offsets: Ints, items: Ints, rows: Ints) -> Ints:
+    """All items of these rows of a compressed table, ascending, each once."""
+    size = 0
+    for row in rows:
+        size += offsets[row + 1] - offsets[row]
+    found = np.empty(size, np.int64)
+    n = 0
+    for row in rows:
+        for p in range(offsets[row], offsets[row + 1]):
+            found[n] = items[p]
+            n += 1
+    found.sort()
+    n = 0
+    for p in range(size):
+        if p == 0 or found[p] != found[p - 1]:
+            found[n] = found[p]
+            n += 1
+    return found[:n]
+
+
+@compiled
+def labels(offsets: Ints, items: Ints, rows: Ints, free: Ints) -> Ints:
+    """For each of the free items, ascending, the smallest position it is linked to.
+
+    Two free items are linked if they are in the same row, or linked to a common one.
+    """
+    parent = np.arange(free.size)
+    for row in rows:
+        first = -1
+        for p in range(offsets[row], offsets[row + 1]):
+            n = np.searchsorted(free, items[p])
+            if n < free.size and free[n] == items[p]:
+                while parent[n] != n:
+                    n = parent[n]
+                if first < 0:
+                    first = n
+                elif n < first:
+                    parent[first] = n
+                    first = n
+                else:
+                    parent[n] = first
+    for n in range(free.size):
+        parent[n] = parent[parent[n]]  # parents have smaller positions, so are final
+    return parent

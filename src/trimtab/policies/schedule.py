@@ -1,0 +1,120 @@
+"""What the lazy policies share: their options, their review, and who calls their box.
+
+A lazy policy is a protocol with one rule to fill in, `_check`: what to do now that
+rounds have passed. `tell` and `skip` differ only in how those rounds came in.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+from trimtab.arrays import ArrayLike, Ints, number, whole
+from trimtab.errors import InvalidInput
+from trimtab.estimators import NEVER, Confidence
+from trimtab.estimators.nodewise import Owed
+from trimtab.policies.base import Cause, Policy, Told
+from trimtab.policies.learner import Learner
+from trimtab.problem import Problem
+
+ColdStart = Literal["solve", "keep"]
+
+
+@runtime_checkable
+class LazyPolicy(Policy, Protocol):
+    """A policy that leaves the state alone until a determinant has grown by the factor.
+
+    Args:
+        problem: the knobs, the criteria and the features between them.
+        start: the state the system is in now.
+        radius: beta, one number or one per criterion, or a `Confidence`.
+        reg: the ridge parameter, one number or one per criterion.
+        factor: C, by how much a determinant must grow to trigger.
+        cold_start: "solve" before the first round, or "keep" the start state.
+        review: whether to solve globally whenever the clock has doubled since the last time.
+        seed: of the solver's random starts.
+    """
+
+    review: bool
+    _last_global: int  # the clock at the last global solve
+    _own: ClassVar[tuple[str, ...]] = ("review", "_last_global")
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        start: ArrayLike,
+        radius: ArrayLike | Confidence,
+        reg: ArrayLike = 1.0,
+        factor: float = 2.0,
+        cold_start: ColdStart = "solve",
+        review: bool = True,
+        seed: int = 0,
+    ) -> None:
+        if cold_start not in ("solve", "keep"):
+            raise InvalidInput(f"cold_start = {cold_start!r}; choose 'solve' or 'keep'")
+        C = number(factor, "factor", low=1.0, strict=True)
+        self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=C, seed=seed)
+        self.review = bool(review)
+        self._last_global = 0
+        if cold_start == "solve":
+            self._solve_globally()
+
+    def tell(
+        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+    ) -> Told:
+        """Learn from the losses; look at the state again if that is due."""
+        self.learner.observe(losses, played=played, count=count)
+        return self._check()
+
+    def skip(self, rounds: int, owed: Owed) -> Told:
+        """Let rounds pass at the state that `ask` gives, all observed, and pay for them later.
+
+        What a simulated world offers instead of many calls of `tell`: losses are asked
+        for only when a matrix needs them, and then as sums.
+
+        Args:
+            rounds: at most as many as `next_review` said.
+            owed: gives, for criteria and for how many of the last rounds, the mean
+                loss and the sum of squares about it.
+        """
+        rounds = whole(rounds, "rounds", low=1)
+        if rounds > self.rounds_left():
+            raise InvalidInput(
+                f"rounds = {rounds}, but the next review is in {self.rounds_left()}; skip fewer"
+            )
+        self.learner.skip(rounds, owed)
+        return self._check()
+
+    def settle(self) -> None:
+        """Ask for all losses that are still owed; after this the policy needs `owed` no more."""
+        self.learner.settle()
+
+    @abstractmethod
+    def _check(self) -> Told:
+        """The algorithm's box: look for triggers, and act on them."""
+
+    def rounds_left(self) -> int:
+        """Rounds until the next review if everything is observed."""
+        left = self.learner.estimators.rounds_left()
+        return min(left, self._review_at - self.learner.clock) if self.review else left
+
+    def _review_due(self) -> bool:
+        return self.review and self.learner.clock >= self._review_at
+
+    @property
+    def _review_at(self) -> int:
+        return 2 * max(self._last_global, 1) if self.review else NEVER
+
+    def _solve_globally(self) -> float:
+        """Deploy the minimiser over all knobs and reset all clocks; how far it moved."""
+        self._last_global = self.learner.clock
+        return self.learner.resolve(reset=self.problem.all_criteria)
+
+    def _told(self, triggered: Ints, moved: float | None) -> Told:
+        """What has come of it; `moved` is None if the state was not looked at."""
+        cause: Cause = "none"
+        if moved is not None:
+            cause = "trigger" if triggered.size else "review"
+        left = self.rounds_left()
+        return Told(triggered=triggered, cause=cause, moved=moved or 0.0, next_review=left)
