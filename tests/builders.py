@@ -130,10 +130,11 @@ def random_posterior(
     domain: Box | None = None,
     data: Callable[..., list[Datum]] = noise,
     states: int = 6,
+    radii: tuple[float, float] = (0.1, 2.0),
 ) -> LCB:
     """An LCB whose weights, regs and radii all differ from 1 and from each other."""
     m = graph.criteria
     problem = Problem(graph, basis=basis, domain=domain, weights=rng.uniform(0.3, 3.0, size=m))
     reg = rng.choice([0.01, 0.3, 2.0, 7.0], size=m)
-    radii = rng.uniform(0.1, 2.0, size=m)
-    return posterior(problem, data(problem, rng, states=states), reg=reg, radii=radii)
+    beta = rng.uniform(*radii, size=m)
+    return posterior(problem, data(problem, rng, states=states), reg=reg, radii=beta)

@@ -310,6 +310,21 @@ def test_a_knob_owns_exactly_the_features_that_change_with_it(basis: Basis) -> N
     assert owners == graph.scope_knobs.size  # a knob of the scope owns something, others nothing
 
 
+def test_finite_differences_stay_inside_the_domain() -> None:
+    domain = Box(low=[0.2, 0.0], high=[0.9, 0.5]).bind(2)
+    asked = []
+
+    def recorded(i: int, x: Array) -> Array:
+        asked.append(x.tolist())
+        return waves(i, x)
+
+    features = Custom(function=recorded, bound=3.0).bind(Graph.complete(2), domain)
+    for corner in product([0.2, 0.9], [0.0, 0.5]):
+        features.jacobian(1, np.array(corner))
+    assert len(asked) > 16
+    assert all(domain.contains(x) for x in asked)
+
+
 def test_a_pinned_knob_has_no_slope_by_finite_differences() -> None:
     domain = Box(low=[0.0, 0.5], high=[1.0, 0.5]).bind(2)
     features = Custom(function=waves, bound=3.0).bind(Graph.complete(2), domain)

@@ -14,7 +14,7 @@ import pytest
 
 import trimtab as tt
 from trimtab.policies import Policy
-from trimtab.sim import Trace, play
+from trimtab.sim import Trace
 from trimtab.sim.demo import MOVE_COST, NOISE
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
 from trimtab.sim.worlds import World
@@ -63,7 +63,7 @@ def demo_by_hand() -> tuple[World, dict[str, Trace]]:
         "Algorithm 1": tt.LazyGraphLinUCB(world.problem, start=START, radius=radius, reg=0.01),
     }
     return world, {
-        name: play(policy, world, horizon=60, seed=1) for name, policy in policies.items()
+        name: tt.play(policy, world, horizon=60, seed=1) for name, policy in policies.items()
     }
 
 

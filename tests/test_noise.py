@@ -16,7 +16,7 @@ from scipy import stats
 import trimtab as tt
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
-from trimtab.sim.noise import Bounded, Correlated, Gaussian, Noise
+from trimtab.sim.worlds import Bounded, Correlated, Gaussian, Noise
 
 ALARM = 1e-6
 ROUNDS = 20_000

@@ -13,7 +13,7 @@ import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.errors import InvalidInput
 from trimtab.policies import Policy
-from trimtab.sim import Trace, play
+from trimtab.sim import Trace
 from trimtab.sim.worlds import World
 
 RING = tt.Graph.from_edges(5, [(j, (j + 1) % 5) for j in range(5)])
@@ -80,7 +80,7 @@ def dense(trace: Trace) -> Array:
 @pytest.mark.parametrize("make", [linucb, lazy, lazy_to_the_letter])
 def test_play_is_the_loop_by_hand(make: Make, missing: float) -> None:
     place = world(missing)
-    trace = play(make(place), place, horizon=HORIZON, seed=7)
+    trace = tt.play(make(place), place, horizon=HORIZON, seed=7)
     policy = make(place)
     rows = by_hand(policy, place, HORIZON, seed=7)
     assert dense(trace).tolist() == rows.states.tolist()
@@ -110,7 +110,7 @@ def test_play_is_the_loop_by_hand(make: Make, missing: float) -> None:
 def test_the_policy_is_left_as_after_the_loop_by_hand(make: Make) -> None:
     place = world()
     played, told = make(place), make(place)
-    play(played, place, horizon=30, seed=7)
+    tt.play(played, place, horizon=30, seed=7)
     by_hand(told, place, 30, seed=7)
     assert played.rounds == told.rounds == 30
     assert played.ask().tolist() == told.ask().tolist()
@@ -120,7 +120,7 @@ def test_the_policy_is_left_as_after_the_loop_by_hand(make: Make) -> None:
 @pytest.mark.parametrize("make", [linucb, lazy])
 def test_the_seed_decides(make: Make) -> None:
     place = world()
-    first, again, other = (play(make(place), place, horizon=40, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (tt.play(make(place), place, horizon=40, seed=seed) for seed in (1, 1, 2))
     assert dense(first).tolist() == dense(again).tolist()
     assert first.loss == again.loss
     assert first.attributions.tolist() == again.attributions.tolist()
@@ -133,7 +133,7 @@ def test_the_cold_start_counts_as_a_move() -> None:
     first = policy.ask()
     far = np.abs(first - START).sum()
     assert far > 0.5
-    trace = play(policy, place, horizon=1)
+    trace = tt.play(policy, place, horizon=1)
     assert trace.start.tolist() == START
     assert trace.states.tolist() == [first.tolist()]
     assert (trace.moves, trace.horizon) == (1, 1)
@@ -143,7 +143,7 @@ def test_the_cold_start_counts_as_a_move() -> None:
 
 def test_a_start_that_is_kept_is_no_move() -> None:
     place = world()
-    trace = play(lazy_to_the_letter(place), place, horizon=1)
+    trace = tt.play(lazy_to_the_letter(place), place, horizon=1)
     assert trace.states.tolist() == [START]
     assert (trace.moves, trace.movement, trace.knobs_changed) == (0, 0.0, 0)
 
@@ -152,9 +152,9 @@ def test_a_start_that_is_kept_is_no_move() -> None:
 def test_a_second_play_continues(make: Make) -> None:
     place = world()
     policy = make(place)
-    play(policy, place, horizon=20, seed=1)
+    tt.play(policy, place, horizon=20, seed=1)
     deployed = policy.ask()
-    second = play(policy, place, horizon=25, seed=2)
+    second = tt.play(policy, place, horizon=25, seed=2)
     assert policy.rounds == 45
     assert second.horizon == 25
     assert second.start.tolist() == second.state(1).tolist() == deployed.tolist()
@@ -168,7 +168,7 @@ def test_a_second_play_continues(make: Make) -> None:
 def test_progress_hears_of_every_round(make: Make) -> None:
     place = world()
     heard: list[int] = []
-    play(make(place), place, horizon=17, progress=heard.append)
+    tt.play(make(place), place, horizon=17, progress=heard.append)
     assert heard == [1] * 17
 
 
@@ -180,7 +180,7 @@ def test_counts_of_the_lazy_policy_fit_together(seed: int, missing: float, revie
     policy = tt.LazyGraphLinUCB(
         place.problem, start=START, radius=0.5, reg=0.3, factor=3.0, review=review
     )
-    trace = play(policy, place, horizon=400, seed=seed)
+    trace = tt.play(policy, place, horizon=400, seed=seed)
     triggers = trace.solves - trace.reviews
     assert trace.attributions.sum() >= triggers >= 5
     assert (trace.attributions <= triggers).all()
@@ -193,7 +193,7 @@ def test_counts_of_the_lazy_policy_fit_together(seed: int, missing: float, revie
 
 def test_linucb_solves_in_every_round() -> None:
     place = world()
-    trace = play(linucb(place), place, horizon=50)
+    trace = tt.play(linucb(place), place, horizon=50)
     assert (trace.solves, trace.reviews) == (50, 0)
     assert trace.attributions.tolist() == [50] * 5
     assert trace.moves <= trace.solves + 1
@@ -202,7 +202,7 @@ def test_linucb_solves_in_every_round() -> None:
 @pytest.mark.xfail(reason="a round without a trigger is counted as a review", strict=True)
 def test_linucb_has_no_clock_to_review_by() -> None:
     place = world(missing=0.9)  # in more than half of the rounds nothing at all is seen
-    trace = play(linucb(place), place, horizon=50)
+    trace = tt.play(linucb(place), place, horizon=50)
     assert (trace.solves, trace.reviews) == (50, 0)
 
 
@@ -227,7 +227,7 @@ def test_a_run_that_makes_no_sense_is_refused(options: dict[str, Any], message: 
     policy = lazy(place)
     before = policy.ask()
     with refused(message):
-        play(policy, place, **options)
+        tt.play(policy, place, **options)
     assert policy.rounds == 0
     assert policy.ask() is before
 
@@ -248,12 +248,12 @@ def test_another_problem_is_refused(other: tt.Problem) -> None:
     policy = tt.LazyGraphLinUCB(other, start=START, radius=0.5)
     before = policy.ask()
     with refused("the policy was made for another problem; build it from world.problem"):
-        play(policy, world(), horizon=5)
+        tt.play(policy, world(), horizon=5)
     assert policy.rounds == 0
     assert policy.ask() is before
 
 
 def test_an_equal_problem_is_accepted() -> None:
     twin = tt.Problem(RING, move_cost=PRICES)
-    trace = play(tt.LazyGraphLinUCB(twin, start=START, radius=0.5), world(), horizon=5)
+    trace = tt.play(tt.LazyGraphLinUCB(twin, start=START, radius=0.5), world(), horizon=5)
     assert trace.horizon == 5

@@ -27,8 +27,8 @@ class LCB:
 
     def __init__(self, estimators: NodewiseEstimators, radius: Radius) -> None:
         self.estimators, self.radius = estimators, radius
-        self.radii = np.zeros(estimators.problem.criteria)  # (m,) beta_i
-        self.update(estimators.problem.all_criteria)
+        evidence = estimators.evidence(estimators.problem.all_criteria)
+        self.radii = np.array(radius.radii(evidence))  # (m,) beta_i
 
     @property
     def problem(self) -> Problem:
@@ -37,7 +37,8 @@ class LCB:
 
     def update(self, criteria: Ints) -> None:
         """Take in what these criteria's last flush has changed."""
-        self.radii[criteria] = self.radius.radii(self.estimators.evidence(criteria))
+        if not self.radius.constant:
+            self.radii[criteria] = self.radius.radii(self.estimators.evidence(criteria))
 
     def terms(self, state: Array, criteria: Ints | None = None) -> tuple[Array, Array]:
         """Each criterion's part of F: its estimated loss and its width, weights included."""

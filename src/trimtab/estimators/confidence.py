@@ -31,6 +31,10 @@ class Radius(Protocol):
     def certified(self) -> bool:
         """Whether all ellipsoids hold at once, at all times, with probability 1 - delta."""
 
+    @property
+    def constant(self) -> bool:
+        """Whether the radii never change."""
+
     def radii(self, evidence: Evidence) -> Array:
         """beta_i of the criteria that the evidence is about."""
 
@@ -102,6 +106,7 @@ class BoundConfidence:
     norm: Array  # (m,)
     delta: float
     form: Literal["logdet", "paper"]
+    constant = False
 
     @property
     def certified(self) -> bool:
@@ -125,6 +130,7 @@ class FixedRadius:
 
     beta: Array  # (m,)
     certified = False
+    constant = True
 
     def radii(self, evidence: Evidence) -> Array:
         """beta_i of the criteria that the evidence is about."""

@@ -89,18 +89,25 @@ class NodewiseEstimators:
         self._ready = bool((self.book.tells > -self._common).all())
         self._reschedule(self.problem.all_criteria)
 
-    def skip(self, rounds: int) -> None:
-        """So many rounds pass at the deployed state, seen by all; their losses stay owed."""
-        self._common += rounds
-        self._skipped += rounds
+    def skip(self, rounds: int, seen: Ints | None) -> None:
+        """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
         self._ready = False
+        if seen is None:
+            self._common += rounds
+            self._skipped += rounds
+        else:
+            self.book.n[:] += seen
+            self.book.tells[:] += seen
+            self.book.owed[:] += seen
+            self._reschedule(self.problem.all_criteria)
 
     def collect(self, criteria: Ints, owed: Owed) -> None:
         """Ask for what is owed to these criteria and add it to their sums."""
         rounds = self._skipped + self.book.owed[criteria]
-        if rounds.any():
-            mean, squares = owed(criteria, rounds)
-            kernels.add_owed(criteria, mean, squares, self._common, self._skipped, self.book)
+        waiting = criteria[rounds > 0]
+        if waiting.size:
+            mean, squares = owed(waiting, rounds[rounds > 0])
+            kernels.add_owed(waiting, mean, squares, self._common, self._skipped, self.book)
 
     def add_elsewhere(self, losses: Array, count: Ints, state: Array) -> None:
         """Add losses of another state, at once: a weighted datum for each criterion observed."""
@@ -118,6 +125,10 @@ class NodewiseEstimators:
         """Rounds until the first trigger if every criterion is observed in each (or `NEVER`)."""
         left = max(int(self._agenda[1]) - self._common, 0)
         return left if left < NEVER // 2 else NEVER
+
+    def needs(self) -> Ints:
+        """How often each criterion must still be observed to trigger: (m,)."""
+        return self.book.due - self.book.n - self._common
 
     # The matrices: what happens when the state changes.
 

@@ -288,7 +288,11 @@ class Graph:
         (array([0, 1]), array([0, 1, 2]))
         """
         knobs = union(self.scope_offsets, self.scope_knobs, criteria)
-        return knobs, union(self.touch_offsets, self.touch_criteria, knobs)
+        return knobs, self.readers(knobs)
+
+    def readers(self, knobs: Ints) -> Ints:
+        """The criteria that read any of these knobs, ascending."""
+        return union(self.touch_offsets, self.touch_criteria, knobs)
 
     def parts(self, free: Ints) -> tuple[tuple[Ints, Ints], ...]:
         """The parts into which free knobs fall when all others are fixed, with their criteria.
@@ -298,12 +302,12 @@ class Graph:
         >>> Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]).parts(np.array([0, 3]))
         ((array([0]), array([0, 1])), (array([3]), array([2, 3])))
         """
-        criteria = union(self.touch_offsets, self.touch_criteria, free)
+        criteria = self.readers(free)
         group = labels(self.scope_offsets, self.scope_knobs, criteria, free)
         if not group.any():
             return ((free, criteria),)
         parts = (free[group == g] for g in np.unique(group))
-        return tuple((p, union(self.touch_offsets, self.touch_criteria, p)) for p in parts)
+        return tuple((part, self.readers(part)) for part in parts)
 
     def components(self) -> tuple[tuple[Ints, Ints], ...]:
         """The parts that share no criterion: pairs (knobs, criteria), by their smallest knob.

@@ -17,7 +17,8 @@ from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import solve
 
-LOCAL_STARTS = 2  # local searches where only a neighbourhood may move
+GLOBAL_STARTS = 8  # local searches where every knob may move
+LOCAL_STARTS = 2  # and where only a neighbourhood may
 
 _SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
 
@@ -70,9 +71,10 @@ class Learner:
         self._certified = self.lcb.radius.certified
         # Before any data F(s) = -sum_i w_i beta_i |phi_i(s)| / sqrt(reg_i).
         reach = problem.features.bounds / np.sqrt(self.estimators.reg)
-        self._lower = -float(problem.weights @ (self.lcb.radii * reach))
+        self._lower: float | None = -float(problem.weights @ (self.lcb.radii * reach))
         self._lower_certified = True
-        self._rate = self._regret_rate()
+        self._rate = 0.0
+        self._charge()
 
     @property
     def certificate(self) -> Certificate:
@@ -94,10 +96,10 @@ class Learner:
         self.estimators.add(y, n, complete=complete)
         self._pass(1 if n is None else int(n[~np.isnan(y)].max(initial=1)))
 
-    def skip(self, rounds: int, owed: Owed) -> None:
+    def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
         """Let rounds pass; their losses will be asked for when a matrix needs them."""
         self._owed = owed
-        self.estimators.skip(rounds)
+        self.estimators.skip(rounds, seen)
         self._pass(rounds)
 
     def settle(self) -> None:
@@ -128,21 +130,17 @@ class Learner:
             self.lcb,
             self.state,
             free=free,
+            starts=GLOBAL_STARTS if around is None else LOCAL_STARTS,
             seed=self.seed + self.solved,
-            **({} if around is None else {"starts": LOCAL_STARTS}),
         )
         self.estimators.reset_clocks(reset)
         moved = float(np.abs(solution.state - self.state).sum())
         self._deploy(solution.state, criteria)
-        if around is not None:
-            self._lower, self._lower_certified = self._value(), False
-        elif self.solved or self.clock:  # before any data the bound of __init__ is known
-            self._lower = solution.value
-            if solution.lower_bound is not None:
-                self._lower = solution.lower_bound
-            self._lower_certified = solution.certified
+        if self.solved or self.clock:  # before any data the bound of __init__ is known
+            exact = solution.lower_bound if around is None else None
+            self._lower, self._lower_certified = exact, exact is not None
         self.solved += 1
-        self._rate = self._regret_rate()
+        self._charge()
         return moved
 
     def place(self, state: ArrayLike) -> None:
@@ -151,7 +149,7 @@ class Learner:
         if not np.array_equal(x, self.state):
             self._flush(self.problem.all_criteria)
             self._deploy(x, self.problem.all_criteria)
-            self._rate = self._regret_rate()
+            self._charge()
 
     def _flush(self, criteria: Ints) -> None:
         if self._owed is not None:
@@ -163,17 +161,17 @@ class Learner:
         self.state = read_only(state)
         self.estimators.deploy(state, criteria)
 
-    def _widths(self) -> Array:
-        """w_i beta_i sqrt(w_i) of each criterion at the deployed state."""
-        return self.problem.weights * self.lcb.radii * np.sqrt(self.estimators.book.spread)
+    def _charge(self) -> None:
+        """Note what a round at the deployed state can cost: 2 W(s) + F(s) - lower bound.
 
-    def _value(self) -> float:
-        """F at the deployed state."""
-        return float(self.problem.weights @ self.estimators.book.mean - self._widths().sum())
-
-    def _regret_rate(self) -> float:
-        """2 W(s) + F(s) - lower bound: what a round at the deployed state can cost."""
-        return self._value() + 2.0 * float(self._widths().sum()) - self._lower
+        Where no bound is known the value at the state just solved for stands in.
+        """
+        book, weights = self.estimators.book, self.problem.weights
+        width = float((weights * self.lcb.radii) @ np.sqrt(book.spread))
+        value = float(weights @ book.mean) - width
+        if self._lower is None:
+            self._lower = value
+        self._rate = value + 2.0 * width - self._lower
 
     # Memory.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
-from trimtab.arrays import ArrayLike, Ints, number, whole
+from trimtab.arrays import ArrayLike, Ints, number
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER, Confidence
 from trimtab.estimators.nodewise import Owed
@@ -67,23 +67,26 @@ class LazyPolicy(Policy, Protocol):
         self.learner.observe(losses, played=played, count=count)
         return self._check()
 
-    def skip(self, rounds: int, owed: Owed) -> Told:
-        """Let rounds pass at the state that `ask` gives, all observed, and pay for them later.
+    def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
+        """Let rounds pass at the state that `ask` gives, and pay for them later.
 
         What a simulated world offers instead of many calls of `tell`: losses are asked
         for only when a matrix needs them, and then as sums.
 
         Args:
-            rounds: at most as many as `next_review` said.
-            owed: gives, for criteria and for how many of the last rounds, the mean
+            rounds: at most `rounds_left`; no criterion may be seen beyond its trigger.
+            owed: gives, for criteria and for how many observations of each, the mean
                 loss and the sum of squares about it.
+            seen: how often each criterion was observed, every time by default: (m,).
         """
-        rounds = whole(rounds, "rounds", low=1)
-        if rounds > self.rounds_left():
+        left = self.rounds_left() if seen is None else self.review_left()
+        if not 1 <= rounds <= left or (
+            seen is not None and (seen > self.learner.estimators.needs()).any()
+        ):
             raise InvalidInput(
-                f"rounds = {rounds}, but the next review is in {self.rounds_left()}; skip fewer"
+                f"rounds = {rounds}; skip at least 1, and not beyond the next review"
             )
-        self.learner.skip(rounds, owed)
+        self.learner.skip(rounds, owed, seen)
         return self._check()
 
     def settle(self) -> None:
@@ -96,15 +99,18 @@ class LazyPolicy(Policy, Protocol):
 
     def rounds_left(self) -> int:
         """Rounds until the next review if everything is observed."""
-        left = self.learner.estimators.rounds_left()
-        return min(left, self._review_at - self.learner.clock) if self.review else left
+        return min(self.learner.estimators.rounds_left(), self.review_left())
+
+    def review_left(self) -> int:
+        """Rounds until the next review by the clock alone."""
+        return self._review_at - self.learner.clock if self.review else NEVER
 
     def _review_due(self) -> bool:
         return self.review and self.learner.clock >= self._review_at
 
     @property
     def _review_at(self) -> int:
-        return 2 * max(self._last_global, 1) if self.review else NEVER
+        return 2 * max(self._last_global, 1)
 
     def _solve_globally(self) -> float:
         """Deploy the minimiser over all knobs and reset all clocks; how far it moved."""

@@ -50,7 +50,7 @@ def _results(runs: dict[str, Trace], world: World) -> Table:
         table.add_column(heading, justify="right" if heading else "left")
     some = next(iter(runs.values()))
     stay = some.horizon * world.loss(some.start)
-    left = stay - some.horizon * some.best
+    left = stay - float(some.lengths @ some.best)
     table.add_row("stay put", f"{stay:,.1f}", f"{left:,.1f}", "0", "0.0", f"{stay:,.1f}")
     for name, trace in runs.items():
         table.add_row(

@@ -17,7 +17,11 @@ from trimtab.errors import InvalidInput
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
-    """A run of a policy in a simulated world. Totals are exact, not sampled."""
+    """A run of a policy in a simulated world. Totals are exact, not sampled.
+
+    A stretch is as many rounds as the state, and where the world drifts its expected
+    losses, stayed the same.
+    """
 
     start: Array  # (k,) the state before the first round
     ends: Ints  # (r,) the last round of each stretch at one state, counted from 1
@@ -25,7 +29,7 @@ class Trace:
     changed: Ints  # which knobs those are
     values: Array  # and where they went
     rates: Array  # (r,) expected total loss of a round in each stretch
-    best: float  # expected total loss of a round at the best fixed state
+    best: Array  # (r,) the same at the best state of that time
     prices: Array  # (k,) the problem's move_cost
     solves: int  # times the state was looked at again after the first round
     reviews: int  # how many of those for no other cause than the clock
@@ -90,7 +94,7 @@ class Trace:
 
     @property
     def regret(self) -> float:
-        """How much of the loss the best fixed state would have saved; movement not included."""
+        """How much of the loss the best state would have saved; movement not included."""
         return float(self.lengths @ (self.rates - self.best))
 
     def regret_at(self, rounds: ArrayLike) -> Array:
@@ -138,16 +142,18 @@ class Recorder:
         self._changed: list[Ints] = []
         self._values: list[Array] = []
         self._rates: list[float] = []
+        self._best: list[float] = []
         self._solves = self._reviews = 0
         self._attributions = np.zeros(criteria, np.int64)
 
-    def played(self, state: Array, rounds: int, rate: float) -> None:
-        """So many rounds were played at the state."""
+    def played(self, state: Array, rounds: int, *, rate: float, best: float) -> None:
+        """So many rounds were played at the state, at an expected loss of `rate` each."""
         changed = np.flatnonzero(state != self._state)
         before = self._ends[-1] if self._ends else 0
-        if changed.size or not self._ends:
+        if changed.size or not self._ends or (rate, best) != (self._rates[-1], self._best[-1]):
             self._ends.append(before)
             self._rates.append(rate)
+            self._best.append(best)
             self._changed.append(changed)
             self._values.append(state[changed])
             self._offsets.append(self._offsets[-1] + changed.size)
@@ -160,7 +166,7 @@ class Recorder:
         self._reviews += triggered.size == 0
         self._attributions[triggered] += 1
 
-    def trace(self, *, best: float, prices: Array) -> Trace:
+    def trace(self, *, prices: Array) -> Trace:
         """The finished record."""
         return Trace(
             start=self._start,
@@ -169,7 +175,7 @@ class Recorder:
             changed=read_only(np.concatenate([np.empty(0, np.int64), *self._changed])),
             values=read_only(np.concatenate([np.empty(0), *self._values])),
             rates=read_only(np.array(self._rates)),
-            best=best,
+            best=read_only(np.array(self._best)),
             prices=prices,
             solves=self._solves,
             reviews=self._reviews,

@@ -18,7 +18,10 @@ MOST_COMBINATIONS = 2**18
 
 def enumerable(lcb: LCB, knobs: Ints) -> bool:
     """Whether all these knobs have levels, and not too many combinations of them."""
-    counts = np.diff(lcb.problem.domain.level_offsets)[knobs]
+    domain = lcb.problem.domain
+    if domain.leveled.size == 0:
+        return False
+    counts = np.diff(domain.level_offsets)[knobs]
     return bool((counts > 0).all() and np.log2(counts).sum() <= np.log2(MOST_COMBINATIONS))
 
 

@@ -11,11 +11,9 @@ from trimtab.lcb import LCB
 from trimtab.solvers import coordinate, gradient, levels
 from trimtab.solvers.solution import Solution
 
-STARTS = 8
-
 
 def solve(
-    lcb: LCB, current: Array, *, free: Ints | None = None, starts: int = STARTS, seed: int = 0
+    lcb: LCB, current: Array, *, free: Ints | None = None, starts: int = 8, seed: int = 0
 ) -> Solution:
     """A state of small F, found part by part: parts share no criterion through a free knob.
 

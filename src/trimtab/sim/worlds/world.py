@@ -1,0 +1,107 @@
+"""A simulated system: what the losses would be, at any state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
+from trimtab.compiled import compiled
+from trimtab.errors import InvalidInput
+from trimtab.estimators import NodewiseEstimators, as_radius
+from trimtab.lcb import LCB
+from trimtab.problem import Problem
+from trimtab.sim.worlds.noise import Noise
+from trimtab.solvers import Solution, solve
+
+OPTIMUM_STARTS = 16
+
+
+class World:
+    """A system whose expected losses are linear in the problem's features, Eq. (1).
+
+    >>> import trimtab as tt
+    >>> world = tt.worlds.linear(tt.Graph.complete(3), seed=1)
+    >>> rng = np.random.default_rng(0)
+    >>> world.draw(np.full(3, 0.5), rng).shape
+    (3,)
+
+    Args:
+        problem: gives the features.
+        theta: the true parameter of each criterion.
+        noise: what is added to every loss.
+        missing: the probability that a criterion's loss is not observed in a round.
+    """
+
+    def __init__(
+        self, problem: Problem, *, theta: Sequence[ArrayLike], noise: Noise, missing: float = 0.0
+    ) -> None:
+        if len(theta) != problem.criteria:
+            raise InvalidInput(
+                f"theta has {len(theta)} parts, expected {problem.criteria}; one per criterion"
+            )
+        parts = [
+            vector(part, int(d), f"theta[{i}]", "feature")
+            for i, (part, d) in enumerate(zip(theta, problem.dims, strict=True))
+        ]
+        self.problem, self.noise = problem, noise
+        self.theta: Array = read_only(np.concatenate(parts))
+        self.missing = number(missing, "missing", low=0.0, strict=False, high=1.0)
+        self.noise.scales(problem.graph)  # refuses scales that do not fit
+
+    def mean(self, state: Array, criteria: Ints | None = None) -> Array:
+        """The expected loss of each criterion, or of those asked for."""
+        asked = self.problem.all_criteria if criteria is None else criteria
+        phi = np.empty(self.theta.size)
+        self.problem.features.fill(phi, state, asked)
+        means = np.empty(asked.size)
+        _dot_each(asked, phi, self.theta, self.problem.features.offsets, means)
+        return means
+
+    def loss(self, state: Array) -> float:
+        """The expected total loss L(s), weights included."""
+        return float(self.problem.weights @ self.mean(state))
+
+    def draw(self, state: Array, rng: np.random.Generator, t: int = 1) -> Array:
+        """The losses observed in round t, NaN where one is missing: (m,)."""
+        losses = self.mean(state) + self.noise.draw(rng, self.problem.graph, t)
+        if self.missing:
+            losses[rng.random(losses.size) < self.missing] = np.nan
+        return losses
+
+    def at(self, t: int) -> tuple[World, int | None]:
+        """The world as it is in round t, and the last round in which it will be so, if any."""
+        return self, None
+
+    @property
+    def norms(self) -> Array:
+        """The length of each criterion's parameter, what `Confidence` calls norm: (m,)."""
+        starts = self.problem.features.offsets[:-1]
+        return np.asarray(np.sqrt(np.add.reduceat(self.theta**2, starts)))
+
+    @cached_property
+    def optimum(self) -> Solution:
+        """The best fixed state, by the policies' own solver with nothing left to explore."""
+        problem = self.problem
+        known = NodewiseEstimators(
+            problem, reg=np.ones(problem.criteria), factor=2.0, state=problem.domain.low
+        )
+        # V = I and b = theta: the estimate is the truth.
+        d, book = problem.dims, known.book
+        last_row = np.repeat(book.blocks[:-1] + d * (d + 1) // 2 - book.offsets[:-1], d)
+        book.R[last_row + np.arange(last_row.size)] = self.theta
+        nothing_to_explore = as_radius(0.0, problem.criteria)
+        lcb = LCB(known, nothing_to_explore)
+        return solve(lcb, problem.domain.low, starts=OPTIMUM_STARTS)
+
+
+@compiled
+def _dot_each(criteria: Ints, phi: Array, theta: Array, offsets: Ints, out: Array) -> None:
+    for c in range(criteria.size):
+        i = criteria[c]
+        x = 0.0
+        for f in range(offsets[i], offsets[i + 1]):
+            x += phi[f] * theta[f]
+        out[c] = x
