@@ -474,3 +474,13 @@ def test_a_custom_function_cannot_change_the_state_it_is_given() -> None:
     block(features, 1, state)
     features.jacobian(1, state)
     assert state.tolist() == [0.25, 0.5]
+
+
+def test_a_refusal_shows_the_values_asked_for_whatever_became_of_them() -> None:
+    def vandal(i: int, x: Array) -> list[float]:
+        long = 9.0 if x[0] < 1 else 1.0
+        x[:] = 0.0
+        return [long]
+
+    with pytest.raises(InvalidInput, match=r"criterion 0 at \[0\.25\], over its bound 2"):
+        block(bind_custom(vandal), 0, np.array([0.25, 0.5]))

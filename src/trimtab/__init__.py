@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab import bases as bases
     from trimtab import theory as theory
+    from trimtab.domain import Balls as Balls
     from trimtab.domain import Box as Box
     from trimtab.errors import Conflict as Conflict
     from trimtab.errors import InvalidInput as InvalidInput
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 # Where each public name lives, and the names that are modules themselves.
 _HOME = {
     "AsyncLazyGraphLinUCB": "trimtab.policies",
+    "Balls": "trimtab.domain",
     "Box": "trimtab.domain",
     "Confidence": "trimtab.estimators",
     "Conflict": "trimtab.errors",

@@ -40,8 +40,8 @@ def trimtab(
 
 @app.command()
 def demo(
-    rounds: Annotated[int, typer.Option(help="Rounds to play with each policy.")] = 5000,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated noise.")] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds to play with each policy.")] = 5000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated noise.")] = 0,
 ) -> None:
     """Tune a simulated recommender with standard LinUCB and with Algorithm 1, side by side."""
     from trimtab.sim.demo import run

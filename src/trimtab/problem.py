@@ -8,7 +8,7 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, per_item, read_only
 from trimtab.bases import Basis, Quadratic
-from trimtab.domain import Box
+from trimtab.domain import Box, Domain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 
@@ -38,7 +38,7 @@ class Problem:
         graph: Graph,
         *,
         basis: Basis | None = None,
-        domain: Box | None = None,
+        domain: Domain | None = None,
         weights: ArrayLike | None = None,
         move_cost: ArrayLike = 0.0,
     ) -> None:
@@ -80,6 +80,10 @@ class Problem:
 
     def phi(self, state: Array) -> Array:
         """The features of all criteria at a state, as one flat vector."""
+        if state.shape != (self.knobs,):
+            raise InvalidInput(
+                f"state has shape {state.shape}, expected ({self.knobs},); give one value per knob"
+            )
         phi = np.empty(int(self.features.offsets[-1]))
         self.features.fill(phi, state, self.all_criteria)
         return phi
@@ -97,10 +101,7 @@ class Problem:
         for array in (
             graph.scope_offsets,
             graph.scope_knobs,
-            domain.low,
-            domain.high,
-            domain.level_offsets,
-            domain.level_values,
+            *domain.signature,
             self.weights,
             self.move_cost,
             self.features.bounds,

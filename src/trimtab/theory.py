@@ -19,9 +19,10 @@ def max_gain(dims: ArrayLike, horizon: int, *, reg: ArrayLike, bound: ArrayLike 
     array([4.615, 7.864])
     """
     T = whole(horizon, "horizon", low=0)
-    d = np.atleast_1d(per_item(dims, np.size(dims), "dims", "criterion", low=1.0, strict=False))
-    lam = per_item(reg, d.size, "reg", "criterion", low=0.0, strict=True)
-    L = per_item(bound, d.size, "bound", "criterion", low=0.0, strict=False)
+    m = _criteria(dims, reg, bound)
+    d = per_item(dims, m, "dims", "criterion", low=1.0, strict=False)
+    lam = per_item(reg, m, "reg", "criterion", low=0.0, strict=True)
+    L = per_item(bound, m, "bound", "criterion", low=0.0, strict=False)
     return np.asarray(d * np.log1p(T * L**2 / (d * lam)))
 
 
@@ -69,19 +70,22 @@ def epoch_spread(
     """
     C = number(factor, "factor", low=1.0, strict=False)
     n = whole(batch, "batch", low=1)
-    lam = np.atleast_1d(per_item(reg, np.size(reg), "reg", "criterion", low=0.0, strict=True))
-    L = per_item(bound, lam.size, "bound", "criterion", low=0.0, strict=False)
+    m = _criteria(reg, bound)
+    lam = per_item(reg, m, "reg", "criterion", low=0.0, strict=True)
+    L = per_item(bound, m, "bound", "criterion", low=0.0, strict=False)
     return np.asarray((C - 1.0) + n * L**2 / lam)
 
 
-def potential_constant(*, reg: ArrayLike, bound: ArrayLike = 1.0, factor: float = 2.0) -> Array:
+def potential_constant(
+    *, reg: ArrayLike, bound: ArrayLike = 1.0, factor: float = 2.0, batch: int = 1
+) -> Array:
     """c_i = S / log(1 + S) at the largest S of an epoch, so that S <= c_i log(1 + S) always.
 
     >>> potential_constant(reg=1.0).round(4)
     array([1.8205])
     """
-    S = epoch_spread(reg=reg, bound=bound, factor=factor)
-    return np.asarray(S / np.log1p(S))
+    S = epoch_spread(reg=reg, bound=bound, factor=factor, batch=batch)
+    return np.divide(S, np.log1p(S), out=np.ones_like(S), where=S > 0.0)
 
 
 def prediction_regret(
@@ -92,6 +96,7 @@ def prediction_regret(
     reg: ArrayLike,
     bound: ArrayLike = 1.0,
     factor: float = 2.0,
+    batch: int = 1,
     weights: ArrayLike = 1.0,
 ) -> float:
     r"""Theorem 1', first part: R_pred <= 2 sum_i w_i beta_i sqrt(c_i T Gamma_i).
@@ -105,13 +110,12 @@ def prediction_regret(
     sum_j log(1 + S_ij) = Gamma_i is used, whoever ended the epochs.
     """
     T = whole(horizon, "horizon", low=0)
-    beta = np.atleast_1d(
-        per_item(radii, np.size(radii), "radii", "criterion", low=0.0, strict=False)
-    )
-    gamma = per_item(gains, beta.size, "gains", "criterion", low=0.0, strict=False)
-    w = per_item(weights, beta.size, "weights", "criterion", low=0.0, strict=True)
-    lam = per_item(reg, beta.size, "reg", "criterion", low=0.0, strict=True)
-    c = potential_constant(reg=lam, bound=bound, factor=factor)
+    m = _criteria(radii, gains, reg, bound, weights)
+    beta = per_item(radii, m, "radii", "criterion", low=0.0, strict=False)
+    gamma = per_item(gains, m, "gains", "criterion", low=0.0, strict=False)
+    w = per_item(weights, m, "weights", "criterion", low=0.0, strict=True)
+    lam = per_item(reg, m, "reg", "criterion", low=0.0, strict=True)
+    c = potential_constant(reg=lam, bound=bound, factor=factor, batch=batch)
     return float(2.0 * (w * beta) @ np.sqrt(c * T * gamma))
 
 
@@ -124,3 +128,8 @@ def movement_regret(diameter: float, solves: float, *, move_cost: float) -> floa
     D1 = number(diameter, "diameter", low=0.0, strict=False)
     M = number(solves, "solves", low=0.0, strict=False)
     return number(move_cost, "move_cost", low=0.0, strict=False) * D1 * (M + 1.0)
+
+
+def _criteria(*arguments: ArrayLike) -> int:
+    """How many criteria the arguments speak of: the size of the longest."""
+    return max(np.size(argument) for argument in arguments)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, floats, number, read_only
 from trimtab.bases.features import offsets_of
-from trimtab.domain import BoundBox
+from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 
@@ -38,8 +38,10 @@ class Custom:
     jacobian: Function | None = None
     normalize: bool = True
 
-    def bind(self, graph: Graph, domain: BoundBox) -> CustomFeatures:
+    def bind(self, graph: Graph, domain: BoundDomain) -> CustomFeatures:
         """The feature maps of every criterion of the graph on the domain."""
+        if isinstance(domain, BoundBalls):
+            raise InvalidInput("Custom on Balls; balls take a Linear basis only")
         number(self.bound, "bound", low=0.0, strict=True)
         probes = [self._call(i, domain.high[graph.scope(i)]) for i in range(graph.criteria)]
         dims = np.array([probe.size for probe in probes], np.int64)
@@ -64,7 +66,7 @@ class Custom:
 class CustomFeatures:
     """The feature maps of all criteria, by a Python call each."""
 
-    def __init__(self, basis: Custom, graph: Graph, domain: BoundBox, offsets: Ints) -> None:
+    def __init__(self, basis: Custom, graph: Graph, domain: BoundDomain, offsets: Ints) -> None:
         self.offsets = read_only(offsets)
         self.bounds = read_only(np.full(graph.criteria, 1.0 if basis.normalize else basis.bound))
         self._basis, self._graph, self._domain = basis, graph, domain

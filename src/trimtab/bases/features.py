@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.domain import BoundBox
+from trimtab.domain import BoundDomain
 from trimtab.graph import Graph
 
 
@@ -36,7 +36,7 @@ class Features(Protocol):
 class Basis(Protocol):
     """A recipe for features, independent of any particular graph."""
 
-    def bind(self, graph: Graph, domain: BoundBox) -> Features:
+    def bind(self, graph: Graph, domain: BoundDomain) -> Features:
         """The feature maps of every criterion of the graph on the domain."""
 
 

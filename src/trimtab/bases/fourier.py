@@ -10,7 +10,8 @@ import numpy as np
 from trimtab.arrays import Array, Ints, number, read_only, whole
 from trimtab.bases.features import offsets_of
 from trimtab.compiled import compiled
-from trimtab.domain import BoundBox
+from trimtab.domain import BoundBalls, BoundDomain
+from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 
 
@@ -37,8 +38,10 @@ class FourierFeatures:
         number(self.lengthscale, "lengthscale", low=0.0, strict=True)
         whole(self.seed, "seed", low=0)
 
-    def bind(self, graph: Graph, domain: BoundBox) -> Fourier:
+    def bind(self, graph: Graph, domain: BoundDomain) -> Fourier:
         """The feature maps of every criterion of the graph on the domain."""
+        if isinstance(domain, BoundBalls):
+            raise InvalidInput("FourierFeatures on Balls; balls take a Linear basis only")
         sizes = np.diff(graph.scope_offsets)
         pairs = (self.dim + 1) // 2
         blocks: list[Array] = []

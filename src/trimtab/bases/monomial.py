@@ -18,7 +18,7 @@ import numpy.typing as npt
 from trimtab.arrays import Array, Ints, read_only, whole
 from trimtab.bases.features import offsets_of
 from trimtab.compiled import compiled
-from trimtab.domain import BoundBox
+from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 
@@ -35,7 +35,7 @@ class MonomialBasis(Protocol):
     def template(self, n: int) -> Template:
         """The rows (a, p, b, q) of a scope of n knobs."""
 
-    def bind(self, graph: Graph, domain: BoundBox) -> Monomials:
+    def bind(self, graph: Graph, domain: BoundDomain) -> Monomials:
         """The feature maps of every criterion of the graph on the domain."""
         if self.needs_centre and graph.centres is None:
             raise InvalidInput(
@@ -157,7 +157,7 @@ class Monomials:
         return np.flatnonzero(((a == knob) & (p > 0)) | ((b == knob) & (q > 0)))
 
 
-def bind_template(basis: MonomialBasis, graph: Graph, domain: BoundBox) -> Monomials:
+def bind_template(basis: MonomialBasis, graph: Graph, domain: BoundDomain) -> Monomials:
     """Lay the basis' template over every scope; all scopes of one size at once."""
     sizes = np.diff(graph.scope_offsets)
     templates = {int(n): np.array(basis.template(int(n)), np.int64) for n in np.unique(sizes)}
@@ -188,6 +188,10 @@ def bind_template(basis: MonomialBasis, graph: Graph, domain: BoundBox) -> Monom
         # Each |monomial| grows with every knob on [0, 1], so the longest phi is at the top.
         top = domain.high[knobs]
         bounds[group] = np.sqrt(((top[:, a] ** p * top[:, b] ** q) ** 2).sum(axis=1))
+    if isinstance(domain, BoundBalls):
+        if not isinstance(basis, Linear):
+            raise InvalidInput(f"{type(basis).__name__} on Balls; balls take a Linear basis only")
+        bounds = np.sqrt(domain.blocks_per_scope(graph) + float(basis.intercept))
     if basis.normalize:
         longest = bounds > 0
         arrays.scale[longest] = 1.0 / bounds[longest]

@@ -64,6 +64,7 @@ class Learner:
         )
         self.lcb = LCB(self.estimators, as_radius(radius, m))
         self.state = self.start
+        self.origin = self.start  # the state that the policy's own first move leaves
         self.clock = 0
         self.solved = 0  # solver calls so far: part of the seed of the next
         self._owed: Owed | None = None
@@ -150,6 +151,8 @@ class Learner:
             self._flush(self.problem.all_criteria)
             self._deploy(x, self.problem.all_criteria)
             self._charge()
+            if self.clock == 0:
+                self.origin = self.state
 
     def _flush(self, criteria: Ints) -> None:
         if self._owed is not None:
@@ -178,7 +181,8 @@ class Learner:
     def snapshot(self) -> dict[str, Any]:
         """Everything the learner remembers, as plain scalars and arrays."""
         saved: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
-        saved |= {"seed": self.seed, "start": self.start.copy(), "state": self.state.copy()}
+        saved |= {name: getattr(self, name).copy() for name in ("start", "origin", "state")}
+        saved["seed"] = self.seed
         saved |= {"reg": self.estimators.reg.copy(), "factor": self.estimators.factor}
         plain = radius_to_plain(self.lcb.radius)
         saved |= {f"radius.{name}": value for name, value in plain.items()}
@@ -197,7 +201,8 @@ class Learner:
             factor=saved["factor"],
             seed=saved["seed"],
         )
-        learner.state = read_only(problem.domain.check(saved["state"], "state"))
+        for name in ("origin", "state"):
+            setattr(learner, name, read_only(problem.domain.check(saved[name], name)))
         for name in _SCALARS:
             setattr(learner, name, saved[name])
         learner.lcb.radii[:] = saved["radii"]

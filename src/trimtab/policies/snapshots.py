@@ -73,7 +73,7 @@ def _pattern(kind: type[Policy], problem: Problem) -> dict[str, Any]:
     """Every entry a snapshot of this kind must have, in its shape."""
     fresh = Learner(
         problem,
-        start=problem.domain.low,
+        start=problem.domain.anchor,
         radius=np.zeros(problem.criteria),
         reg=1.0,
         factor=2.0,

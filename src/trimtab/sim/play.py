@@ -53,17 +53,20 @@ def play(
         raise InvalidInput("the policy was made for another problem; build it from world.problem")
     if path not in ("auto", "rounds", "events"):
         raise InvalidInput(f"path = {path!r}; choose 'auto', 'rounds' or 'events'")
-    rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
-    recorder = Recorder(policy.ask() if policy.rounds else policy.start, world.problem.criteria)
+    if not isinstance(seed, np.random.Generator):
+        seed = np.random.default_rng(whole(seed, "seed", low=0))
+    before = policy.ask() if policy.rounds else policy.learner.origin
+    recorder = Recorder(before, world.problem.criteria)
     note = progress or (lambda rounds: None)
     if path == "events" and not isinstance(policy, LazyPolicy):
         raise InvalidInput(f"{type(policy).__name__} looks every round; use path='rounds'")
     if isinstance(policy, LazyPolicy) and (
         path == "events" or (path == "auto" and summable(world))
     ):
-        _by_events(policy, world, horizon, rng, recorder, note)
+        _by_events(policy, world, horizon, seed, recorder, note)
     else:
-        _by_rounds(policy, world, horizon, rng, recorder, note)
+        _by_rounds(policy, world, horizon, seed, recorder, note)
+    recorder.left_at(policy.ask())
     return recorder.trace(prices=world.problem.move_cost)
 
 
@@ -118,5 +121,4 @@ def _record(
     recorder: Recorder, state: Array, rounds: int, rate: float, best: float, told: Told
 ) -> None:
     recorder.played(state, rounds, rate=rate, best=best)
-    if told.cause != "none":
-        recorder.solved(told.triggered)
+    recorder.told(told)

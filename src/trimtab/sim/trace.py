@@ -13,6 +13,7 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, read_only, refuse_where
 from trimtab.errors import InvalidInput
+from trimtab.policies import Told
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,7 +25,8 @@ class Trace:
     """
 
     start: Array  # (k,) the state before the first round
-    ends: Ints  # (r,) the last round of each stretch at one state, counted from 1
+    ends: Ints  # (r,) the last round of each stretch at one state, counted from 1; the last
+    #                 stretch is empty if the run's last tell has moved the state
     offsets: Ints  # (r + 1,) the knobs that moved before stretch j: offsets[j]:offsets[j + 1]
     changed: Ints  # which knobs those are
     values: Array  # and where they went
@@ -69,7 +71,7 @@ class Trace:
 
     @property
     def moves(self) -> int:
-        """State changes, the one before the first round included."""
+        """State changes, those before the first and after the last round included."""
         return int((np.diff(self.offsets) > 0).sum())
 
     @property
@@ -105,9 +107,10 @@ class Trace:
 
     def movement_at(self, rounds: ArrayLike) -> Array:
         """The l1 length of the path up to each of the given rounds."""
+        at = self._rounds(rounds)
         path = np.concatenate(([0.0], np.cumsum(self._steps)))
-        begun = np.searchsorted(self.ends, self._rounds(rounds)) + 1
-        return np.asarray(path[self.offsets[np.minimum(begun, self.ends.size)]])
+        begun = np.where(at > 0, np.searchsorted(self.ends, at) + 1, 0)
+        return np.asarray(path[self.offsets[begun]])
 
     def _rounds(self, rounds: ArrayLike) -> Array:
         at = np.atleast_1d(np.asarray(rounds, np.float64))
@@ -160,11 +163,16 @@ class Recorder:
             self._state = state
         self._ends[-1] = before + rounds
 
-    def solved(self, triggered: Ints) -> None:
-        """The state was looked at again, because of these criteria or of the clock."""
-        self._solves += 1
-        self._reviews += triggered.size == 0
-        self._attributions[triggered] += 1
+    def told(self, told: Told) -> None:
+        """What the policy said to the losses of those rounds."""
+        self._solves += told.cause != "none"
+        self._reviews += told.cause == "review"
+        self._attributions[told.triggered] += 1
+
+    def left_at(self, state: Array) -> None:
+        """The state that the run ends with, deployed but not played."""
+        if self._ends and not np.array_equal(state, self._state):
+            self.played(state, 0, rate=self._rates[-1], best=self._best[-1])
 
     def trace(self, *, prices: Array) -> Trace:
         """The finished record."""

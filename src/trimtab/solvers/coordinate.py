@@ -20,6 +20,7 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.bases.monomial import MonomialArrays, Monomials
 from trimtab.compiled import compiled
+from trimtab.domain import BoundBox
 from trimtab.estimators.book import Book
 from trimtab.lcb import LCB
 from trimtab.solvers.solution import choose
@@ -60,6 +61,7 @@ class Work(NamedTuple):
 
 def search(
     lcb: LCB,
+    domain: BoundBox,
     features: Monomials,
     current: Array,
     knobs: Ints,
@@ -73,7 +75,7 @@ def search(
     the current state, the others from random points and random corners in turn.
     """
     problem = lcb.problem
-    graph, domain = problem.graph, problem.domain
+    graph = problem.graph
     land = Landscape(
         maps=features.arrays,
         book=lcb.estimators.book,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, Ints
+from trimtab.domain import BoundBox
 from trimtab.lcb import LCB
 from trimtab.solvers.solution import choose
 from trimtab.solvers.starts import mix
@@ -13,7 +14,7 @@ GRID = 9  # points tried along each continuous knob before the gradients take ov
 
 
 def search(
-    lcb: LCB, current: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
+    lcb: LCB, domain: BoundBox, current: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
 ) -> tuple[Array, float]:
     """The best of several local searches by the free knobs: their values, and F there.
 
@@ -25,18 +26,17 @@ def search(
     for c in range(starts):
         state = current.copy()
         if c > 0:
-            state[knobs] = lcb.problem.domain.sample(rng)[knobs]
-        _sweep(lcb, state, knobs, criteria)
-        _polish(lcb, state, knobs, criteria)
+            state[knobs] = domain.sample(rng)[knobs]
+        _sweep(lcb, domain, state, knobs, criteria)
+        _polish(lcb, domain, state, knobs, criteria)
         found.append(state[knobs])
         values.append(lcb.value(state, criteria))
     best = choose(np.array(found), np.array(values), current[knobs])
     return found[best], values[best]
 
 
-def _sweep(lcb: LCB, state: Array, knobs: Ints, criteria: Ints) -> None:
+def _sweep(lcb: LCB, domain: BoundBox, state: Array, knobs: Ints, criteria: Ints) -> None:
     """One pass over the knobs, each set to the best of a few values or of all its levels."""
-    domain = lcb.problem.domain
     for j in knobs.tolist():
         levels = domain.levels_of(j)
         trial = np.repeat(state[None], (levels.size or GRID) + 1, axis=0)
@@ -44,11 +44,10 @@ def _sweep(lcb: LCB, state: Array, knobs: Ints, criteria: Ints) -> None:
         state[j] = trial[int(np.argmin([lcb.value(s, criteria) for s in trial])), j]
 
 
-def _polish(lcb: LCB, state: Array, knobs: Ints, criteria: Ints) -> None:
+def _polish(lcb: LCB, domain: BoundBox, state: Array, knobs: Ints, criteria: Ints) -> None:
     """L-BFGS-B over the continuous knobs; the state changes only for the better."""
     from scipy.optimize import Bounds, minimize
 
-    domain = lcb.problem.domain
     free = np.setdiff1d(knobs, domain.leveled)
     if free.size == 0:
         return

@@ -10,24 +10,26 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, Ints
+from trimtab.domain import BoundBox
 from trimtab.lcb import LCB
 from trimtab.solvers.solution import choose
 
 MOST_COMBINATIONS = 2**18
 
 
-def enumerable(lcb: LCB, knobs: Ints) -> bool:
+def enumerable(domain: BoundBox, knobs: Ints) -> bool:
     """Whether all these knobs have levels, and not too many combinations of them."""
-    domain = lcb.problem.domain
     if domain.leveled.size == 0:
         return False
     counts = np.diff(domain.level_offsets)[knobs]
     return bool((counts > 0).all() and np.log2(counts).sum() <= np.log2(MOST_COMBINATIONS))
 
 
-def enumerate_all(lcb: LCB, current: Array, knobs: Ints, criteria: Ints) -> tuple[Array, float]:
+def enumerate_all(
+    lcb: LCB, domain: BoundBox, current: Array, knobs: Ints, criteria: Ints
+) -> tuple[Array, float]:
     """The best combination of levels of the free knobs, and F there."""
-    graph, domain = lcb.problem.graph, lcb.problem.domain
+    graph = lcb.problem.graph
     offsets = domain.level_offsets
     counts = np.diff(offsets)[knobs]
     strides = np.concatenate(([1], np.cumprod(counts[:-1])))

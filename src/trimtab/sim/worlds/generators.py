@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, number, whole
+from trimtab.arrays import Array, ArrayLike, number, refuse, whole
 from trimtab.bases import Custom, Linear, Monomials, PairwiseQuadratic, Quadratic
 from trimtab.domain import Box
 from trimtab.errors import InvalidInput
@@ -67,6 +67,14 @@ def quadratic(
     ):
         raise InvalidInput(f"basis = {basis!r}; choose Quadratic() or PairwiseQuadratic()")
     maps = features.arrays
+    squared = np.bincount(maps.a[maps.p == 2], minlength=problem.knobs) > 0
+    refuse(
+        ~squared,
+        lambda j: (
+            f"knob {j} has no square in any criterion, so the loss would not be convex in it; "
+            "let a criterion read it, or be centred at it, or use Quadratic()"
+        ),
+    )
     rng = np.random.default_rng((whole(seed, "seed", low=0), 2))
     owner = np.repeat(np.arange(problem.criteria), problem.dims)
     const, single = maps.p == 0, (maps.p == 1) & (maps.q == 0)

@@ -40,6 +40,9 @@ class Gaussian:
 
     sigma: float | ArrayLike
 
+    def __post_init__(self) -> None:
+        per_item(self.sigma, np.size(self.sigma), "sigma", "criterion", low=0.0, strict=False)
+
     def draw(self, rng: np.random.Generator, graph: Graph, t: int) -> Array:
         """The noise of one round: (m,)."""
         return np.asarray(self.sigma, np.float64) * rng.standard_normal(graph.criteria)
@@ -63,6 +66,9 @@ class Bounded:
 
     width: float | ArrayLike
 
+    def __post_init__(self) -> None:
+        per_item(self.width, np.size(self.width), "width", "criterion", low=0.0, strict=False)
+
     def draw(self, rng: np.random.Generator, graph: Graph, t: int) -> Array:
         """The noise of one round: (m,)."""
         return np.asarray(self.width, np.float64) * rng.uniform(-1.0, 1.0, graph.criteria)
@@ -85,6 +91,9 @@ class Correlated:
 
     sigma: float
 
+    def __post_init__(self) -> None:
+        number(self.sigma, "sigma", low=0.0, strict=False)
+
     def draw(self, rng: np.random.Generator, graph: Graph, t: int) -> Array:
         """The noise of one round: (m,)."""
         xi = self.sigma * rng.standard_normal(graph.knobs)
@@ -92,8 +101,7 @@ class Correlated:
 
     def scales(self, graph: Graph) -> Array:
         """The standard deviations."""
-        sigma = number(self.sigma, "sigma", low=0.0, strict=False)
-        return np.asarray(sigma * np.sqrt(np.diff(graph.scope_offsets)))
+        return np.asarray(self.sigma * np.sqrt(np.diff(graph.scope_offsets)))
 
 
 class Recorded:

@@ -46,6 +46,8 @@ class World:
             vector(part, int(d), f"theta[{i}]", "feature")
             for i, (part, d) in enumerate(zip(theta, problem.dims, strict=True))
         ]
+        if not hasattr(noise, "draw"):
+            raise InvalidInput(f"noise = {noise!r}; say which, for example Gaussian({noise!r})")
         self.problem, self.noise = problem, noise
         self.theta: Array = read_only(np.concatenate(parts))
         self.missing = number(missing, "missing", low=0.0, strict=False, high=1.0)
@@ -53,6 +55,11 @@ class World:
 
     def mean(self, state: Array, criteria: Ints | None = None) -> Array:
         """The expected loss of each criterion, or of those asked for."""
+        if state.shape != (self.problem.knobs,):
+            raise InvalidInput(
+                f"state has shape {state.shape}, expected ({self.problem.knobs},); "
+                "give one value per knob"
+            )
         asked = self.problem.all_criteria if criteria is None else criteria
         phi = np.empty(self.theta.size)
         self.problem.features.fill(phi, state, asked)
@@ -86,7 +93,7 @@ class World:
         """The best fixed state, by the policies' own solver with nothing left to explore."""
         problem = self.problem
         known = NodewiseEstimators(
-            problem, reg=np.ones(problem.criteria), factor=2.0, state=problem.domain.low
+            problem, reg=np.ones(problem.criteria), factor=2.0, state=problem.domain.anchor
         )
         # V = I and b = theta: the estimate is the truth.
         d, book = problem.dims, known.book
@@ -94,7 +101,7 @@ class World:
         book.R[last_row + np.arange(last_row.size)] = self.theta
         nothing_to_explore = as_radius(0.0, problem.criteria)
         lcb = LCB(known, nothing_to_explore)
-        return solve(lcb, problem.domain.low, starts=OPTIMUM_STARTS)
+        return solve(lcb, problem.domain.anchor, starts=OPTIMUM_STARTS)
 
 
 @compiled

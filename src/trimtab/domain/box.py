@@ -1,4 +1,4 @@
-"""Where the state may be.
+"""Intervals and levels.
 
 `Box` is what a user writes, before anybody has said how many knobs there are;
 `bind` makes it a `BoundBox` of so many knobs, and everything below a problem
@@ -133,8 +133,18 @@ class BoundBox:
     level_values: Array
 
     def __post_init__(self) -> None:
-        for array in (self.low, self.high, self.level_offsets, self.level_values):
+        for array in self.signature:
             read_only(array)
+
+    @property
+    def signature(self) -> tuple[Array | Ints, ...]:
+        """The arrays that tell this domain from another."""
+        return self.low, self.high, self.level_offsets, self.level_values
+
+    @property
+    def anchor(self) -> Array:
+        """Some state of the domain: its lower corner."""
+        return self.low
 
     @property
     def knobs(self) -> int:

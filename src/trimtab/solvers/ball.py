@@ -1,0 +1,226 @@
+r"""Linear features on unit balls: exact for one criterion on one ball, block by block beyond.
+
+For a criterion alone on a ball the LCB is a'x - beta sqrt(x'Mx) = min over the ellipsoid
+z'M^{-1}z <= beta^2 of (a + z)'x, so its minimum over |x| <= 1 is minus the largest |a + z|,
+at x = -(a + z)/|a + z|. With the eigenvalues lam_j of M the farthest point is
+a_j + z_j = a_j mu/(mu - lam_j), where mu >= max lam solves the secular equation
+
+    sum_j a_j^2 lam_j / (mu - lam_j)^2 = beta^2.
+
+In the hard case a has no part along the largest eigenvalue and the sum stays below
+beta^2 up to mu = max lam: then the rest of z lies in that eigenspace, in either direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.domain import BoundBalls
+from trimtab.lcb import LCB
+from trimtab.solvers.solution import choose
+from trimtab.solvers.starts import mix
+
+SAME = 1e-12  # relative: eigenvalues this close are one
+SWEEPS = 200
+COARSE = 1e-10  # relative: a sweep that gains less leaves the rest to Newton's method
+NEWTON_STEPS = 20
+FINE = 1e-14
+
+
+def farthest(a: Array, M: Array, beta: float, toward: Array) -> Array:
+    """The x on the unit sphere with the least a'x - beta sqrt(x'Mx): (n,).
+
+    Where several are, the one nearest to `toward`.
+    """
+    lam, Q = np.linalg.eigh(M)
+    lam = np.maximum(lam, 0.0)
+    top = float(lam[-1])
+    b = Q.T @ a
+    if beta * top == 0.0:
+        return _unit(-a, toward)
+    highest = lam >= top * (1.0 - SAME)
+    room = beta**2 - float((b[~highest] ** 2 * lam[~highest] / (top - lam[~highest]) ** 2).sum())
+    lead = float(np.linalg.norm(b[highest]))
+    if lead <= SAME * (np.linalg.norm(b) + beta * np.sqrt(top)) and room > 0.0:
+        y = np.zeros_like(b)
+        y[~highest] = b[~highest] * top / (top - lam[~highest])
+        along = -(Q.T @ toward)[highest]
+        if np.linalg.norm(along) == 0.0:
+            along = -Q[:, highest].sum(axis=0)
+        y[highest] = along / np.linalg.norm(along) * np.sqrt(top * room)
+    else:
+        gaps = top - lam + _secular(b, lam, beta)  # mu - lam_j
+        y = b * (gaps + lam) / gaps
+    return _unit(-(Q @ y), toward)
+
+
+def _secular(b: Array, lam: Array, beta: float) -> float:
+    """How far the root of sum_j b_j^2 lam_j / (mu - lam_j)^2 = beta^2 is above the largest lam_j.
+
+    That distance, not mu, is what must be accurate: it may be far below rounding of mu.
+    """
+    below = lam[-1] - lam
+    alone = np.abs(b) * np.sqrt(lam) / beta
+    # Each term alone, and all of them at the largest lam, bound the root from both sides.
+    low = max(float((alone - below).max()), float(np.finfo(np.float64).tiny))
+    high = max(float(np.linalg.norm(b)) * float(np.sqrt(lam[-1])) / beta, low)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if float((b**2 * lam / (below + middle) ** 2).sum()) > beta**2:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _unit(x: Array, fallback: Array) -> Array:
+    length = float(np.linalg.norm(x))
+    return x / length if length > 0.0 else fallback
+
+
+@dataclass(frozen=True)
+class Local:
+    """The LCB as a function of the free knobs x alone: sum_i w_i (v_i'u_i - beta_i |u_i|).
+
+    u = c + G x stacks the u_i = R_i^{-1} phi_i of all criteria that take part.
+    """
+
+    c: Array  # (sum d,)
+    G: Array  # (sum d, n)
+    lead: Array  # (sum d,) w_i v_i
+    bonus: Array  # w_i beta_i
+    starts: Ints  # where each criterion's part begins
+    blocks: list[Ints]  # positions of each block's knobs in x
+
+    @classmethod
+    def of(cls, lcb: LCB, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints) -> Local:
+        """The LCB with every knob fixed but these."""
+        problem = lcb.problem
+        phi, weights = problem.phi(state), problem.weights
+        c: list[Array] = []
+        G, lead, starts = [], [], []
+        for i in criteria.tolist():
+            R, v, _ = lcb.estimators.split(i)
+            scope = problem.graph.scope(i)
+            J = np.zeros((v.size, knobs.size))
+            here = np.isin(scope, knobs)
+            J[:, np.searchsorted(knobs, scope[here])] = problem.features.jacobian(i, state)[:, here]
+            part = phi[slice(*problem.features.offsets[i : i + 2])] - J @ state[knobs]
+            starts.append(sum(x.size for x in c))
+            c.append(np.asarray(np.linalg.solve(R, part), np.float64))
+            G.append(np.linalg.solve(R, J))
+            lead.append(weights[i] * v)
+        blocks = [np.searchsorted(knobs, domain.block(int(b))) for b in domain.blocks_in(knobs)]
+        return cls(
+            c=np.concatenate(c),
+            G=np.concatenate(G),
+            lead=np.concatenate(lead),
+            bonus=weights[criteria] * lcb.radii[criteria],
+            starts=np.array(starts),
+            blocks=blocks,
+        )
+
+    def lengths(self, u: Array) -> Array:
+        """|u_i| of each criterion."""
+        return np.asarray(np.sqrt(np.add.reduceat(u**2, self.starts)))
+
+    def value(self, x: Array) -> float:
+        """F at x."""
+        u = self.c + self.G @ x
+        return float(self.lead @ u - self.bonus @ self.lengths(u))
+
+    def slope(self, x: Array) -> Array:
+        """The gradient of F at x; a criterion of length 0 adds its mean alone."""
+        return np.asarray(self.G.T @ (self.lead - self._scaled(self.c + self.G @ x)[0]))
+
+    def curvature(self, x: Array) -> Array:
+        """The Hessian of F at x, which is nowhere positive."""
+        u = self.c + self.G @ x
+        unit, share = self._scaled(u)
+        H = -(self.G * share[:, None]).T @ self.G
+        for i, length in enumerate(self.lengths(u)):
+            if length > 0.0:
+                part = slice(
+                    self.starts[i], self.starts[i + 1] if i + 1 < len(self.starts) else None
+                )
+                along = unit[part] @ self.G[part]
+                H += np.outer(along, along) / (self.bonus[i] * length) if self.bonus[i] else 0.0
+        return np.asarray(H)
+
+    def _scaled(self, u: Array) -> tuple[Array, Array]:
+        """bonus u/|u| and bonus/|u|, criterion by criterion along the stack."""
+        lengths = self.lengths(u)
+        share = np.divide(self.bonus, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+        share = np.repeat(share, np.diff(np.append(self.starts, u.size)))
+        return share * u, share
+
+
+def search(
+    lcb: LCB,
+    domain: BoundBalls,
+    current: Array,
+    knobs: Ints,
+    criteria: Ints,
+    starts: int,
+    seed: int,
+) -> tuple[Array, float, bool]:
+    """The best state of the free blocks, F there, and whether that is proven to be the least."""
+    local = Local.of(lcb, domain, current, knobs, criteria)
+    now = current[knobs]
+    exact = len(local.blocks) == 1 and criteria.size == 1 and not local.c.any()
+    if exact:
+        beta = float(local.bonus[0])
+        found = [now, farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
+    else:
+        rng = np.random.default_rng(int(mix(np.uint64(seed))))
+        begin = [now, *(domain.sample(rng)[knobs] for _ in range(1, starts))]
+        found = [now, *(_polish(local, _descend(local, x)) for x in begin)]
+    values = np.array([local.value(x) for x in found])
+    best = choose(np.array(found), values, now)
+    return found[best], float(values[best]), exact
+
+
+def _descend(local: Local, x: Array) -> Array:
+    """Block after block to the sphere along the tangent, until a sweep gains nothing.
+
+    F is concave, so the point of the sphere that is least on its tangent is no worse.
+    """
+    x = x.copy()
+    value = local.value(x)
+    for _ in range(SWEEPS):
+        for block in local.blocks:
+            x[block] = _unit(-local.slope(x)[block], x[block])
+        after = local.value(x)
+        if value - after <= COARSE * (1.0 + abs(after)):
+            break
+        value = after
+    return x
+
+
+def _polish(local: Local, x: Array) -> Array:
+    """Newton's method for slope + nu_b x_b = 0, |x_b| = 1; kept only if it does not go up."""
+    n, b = x.size, len(local.blocks)
+    start, value = x, local.value(x)
+    nu = np.array([-local.slope(x)[block] @ x[block] for block in local.blocks])
+    for _ in range(NEWTON_STEPS):
+        KKT = np.zeros((n + b, n + b))
+        KKT[:n, :n] = local.curvature(x)
+        miss = np.zeros(n + b)
+        miss[:n] = local.slope(x)
+        for c, block in enumerate(local.blocks):
+            KKT[block, block] += nu[c]
+            KKT[block, n + c] = KKT[n + c, block] = x[block]
+            miss[block] += nu[c] * x[block]
+            miss[n + c] = 0.5 * (x[block] @ x[block] - 1.0)
+        step = np.linalg.lstsq(KKT, -miss, rcond=None)[0]
+        x, nu = x + step[:n], nu + step[n:]
+        if np.abs(step[:n]).max() <= FINE:
+            break
+    for block in local.blocks:
+        x[block] = _unit(x[block], start[block])
+    return x if local.value(x) <= value + FINE * (1.0 + abs(value)) else start
