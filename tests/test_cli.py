@@ -8,11 +8,15 @@ import sys
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import trimtab as tt
+from trimtab import errors
+from trimtab.arrays import Array
+from trimtab.cli import main
 from trimtab.policies import Policy
 from trimtab.sim import Trace
 from trimtab.sim.demo import MOVE_COST, NOISE
@@ -54,8 +58,15 @@ def test_version(command: tuple[str, ...]) -> None:
 DEMO = (COMMAND, "demo", "--rounds", "60", "--seed", "1")
 
 
+class Played(NamedTuple):
+    """What became of a policy of the demo."""
+
+    trace: Trace
+    left_at: Array  # (k,) the state it deployed in the end
+
+
 @cache
-def demo_by_hand() -> tuple[World, dict[str, Trace]]:
+def demo_by_hand() -> tuple[World, dict[str, Played]]:
     world = recommender(noise=NOISE, move_cost=MOVE_COST)
     radius = tt.Confidence(sigma=NOISE, norm=world.norms)
     policies: dict[str, Policy] = {
@@ -63,7 +74,8 @@ def demo_by_hand() -> tuple[World, dict[str, Trace]]:
         "Algorithm 1": tt.LazyGraphLinUCB(world.problem, start=START, radius=radius, reg=0.01),
     }
     return world, {
-        name: tt.play(policy, world, horizon=60, seed=1) for name, policy in policies.items()
+        name: Played(tt.play(policy, world, horizon=60, seed=1), policy.ask())
+        for name, policy in policies.items()
     }
 
 
@@ -71,12 +83,12 @@ def test_demo_prints_what_it_cost() -> None:
     child = run(*DEMO)
     assert child.returncode == 0, child.stderr
     assert child.stderr == ""
-    world, traces = demo_by_hand()
+    world, played = demo_by_hand()
     table = rows(child.stdout)
     assert "6 knobs and 8 things" in child.stdout
     assert "60 rounds" in child.stdout
     assert ["", "loss", "regret", "moves", "movement", "loss + moving"] in cells(child.stdout)
-    for name, trace in traces.items():
+    for name, (trace, _) in played.items():
         assert table[name] == [
             f"{trace.loss:.1f}",
             f"{trace.regret:.1f}",
@@ -84,19 +96,19 @@ def test_demo_prints_what_it_cost() -> None:
             f"{trace.movement:.1f}",
             f"{trace.loss + MOVE_COST * trace.movement:.1f}",
         ]
-    assert traces["LinUCB"].moves > traces["Algorithm 1"].moves > 5
+    assert played["LinUCB"].trace.moves > played["Algorithm 1"].trace.moves > 5
     stay = 60 * world.loss(np.array(START))
     idle = 60 * (world.loss(np.array(START)) - world.loss(world.optimum.state))
     assert table["stay put"] == [f"{stay:.1f}", f"{idle:.1f}", "0", "0.0", f"{stay:.1f}"]
 
 
 def test_demo_prints_where_the_knobs_ended() -> None:
-    world, traces = demo_by_hand()
+    world, played = demo_by_hand()
     output = run(*DEMO).stdout
     assert ["", "start", "LinUCB", "Algorithm 1", "best"] in cells(output)
     table = rows(output)
     for j, knob in enumerate(KNOBS):
-        ends = [START[j], *(trace.state(60)[j] for trace in traces.values())]
+        ends = [START[j], *(state[j] for _, state in played.values())]
         assert table[knob] == [f"{x:.2f}" for x in (*ends, world.optimum.state[j])]
 
 
@@ -107,28 +119,47 @@ def test_demo_takes_its_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "wrong"),
     [
-        (("--rounds", "0"), "0; it must be at least 1"),
-        (("--rounds", "-5"), "-5; it must be at least 1"),
-        (("--rounds", "5", "--seed", "-1"), "seed = -1; it must be at least 0"),
+        (("--rounds", "0"), "--rounds"),
+        (("--rounds", "-5"), "--rounds"),
+        (("--rounds", "many"), "--rounds"),
+        (("--rounds", "1.5"), "--rounds"),
+        (("--rounds", "5", "--seed", "-1"), "--seed"),
     ],
 )
-def test_a_demo_that_makes_no_sense_ends_with_one_line(options: tuple[str, ...], says: str) -> None:
+def test_a_demo_that_makes_no_sense_is_refused(options: tuple[str, ...], wrong: str) -> None:
     child = run(COMMAND, "demo", *options)
     assert child.returncode == 2
-    (line,) = child.stderr.splitlines()
-    assert line.startswith("trimtab: ")
-    assert line.endswith(says)
-    assert "Traceback" not in child.stdout
+    assert child.stdout == ""  # nothing was played
+    assert child.stderr.startswith("Usage: trimtab demo")
+    assert child.stderr.splitlines()[-1].startswith(f"Error: Invalid value for '{wrong}': ")
+    assert "Traceback" not in child.stderr
 
 
-@pytest.mark.parametrize("arguments", [("demo", "--rounds", "many"), ("fly",)])
-def test_usage_errors(arguments: tuple[str, ...]) -> None:
-    child = run(COMMAND, *arguments)
+def test_a_command_that_does_not_exist_is_refused() -> None:
+    child = run(COMMAND, "fly")
     assert child.returncode == 2
     assert child.stderr.startswith("Usage: trimtab")
     assert "Traceback" not in child.stderr
+
+
+@pytest.mark.parametrize("kind", [errors.InvalidInput, errors.NotFound, errors.Conflict])
+def test_an_error_that_was_foreseen_ends_with_one_line(
+    kind: type[errors.TrimtabError],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*, rounds: int, seed: int) -> None:
+        raise kind(f"rounds = {rounds}; the knobs are stuck, oil them")
+
+    monkeypatch.setattr("trimtab.sim.demo.run", fail)
+    monkeypatch.setattr(sys, "argv", ["trimtab", "demo", "--rounds", "7"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == kind.exit_code == (1 if kind is errors.Conflict else 2)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "trimtab: rounds = 7; the knobs are stuck, oil them\n")
 
 
 # The recommender of the demo.

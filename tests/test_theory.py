@@ -194,14 +194,26 @@ def test_potential_constant_by_hand() -> None:
     np.testing.assert_allclose(
         theory.potential_constant(reg=2.0, bound=2.0, factor=5.0), [6 / math.log(7)]
     )
+    np.testing.assert_allclose(
+        theory.potential_constant(reg=2.0, factor=5.0, batch=10), [9 / math.log(10)]
+    )
 
 
-@given(positive, st.just(0.0) | positive, factors, st.floats(0, 1))
+def test_potential_constant_where_nothing_spreads() -> None:
+    # S / log(1 + S) tends to 1 from above.
+    found = theory.potential_constant(reg=1.0, bound=[0.0, 1e-9, 1e-4, 1.0], factor=1.0, batch=7)
+    assert found[0] == 1.0
+    np.testing.assert_allclose(found[1:3], [1.0, 1.0 + 0.5 * 7e-8], rtol=1e-12)
+    assert found[3] == pytest.approx(7 / math.log(8))
+    assert theory.prediction_regret(0.5, 4.0, 9, reg=1.0, bound=0.0, factor=1.0) == 6.0
+
+
+@given(positive, st.just(0.0) | positive, factors, st.integers(1, 10**6), st.floats(0, 1))
 def test_potential_constant_turns_a_spread_into_a_gain(
-    reg: float, bound: float, C: float, part: float
+    reg: float, bound: float, C: float, n: int, part: float
 ) -> None:
-    (c,) = theory.potential_constant(reg=reg, bound=bound, factor=C)
-    (most,) = theory.epoch_spread(reg=reg, bound=bound, factor=C)
+    (c,) = theory.potential_constant(reg=reg, bound=bound, factor=C, batch=n)
+    (most,) = theory.epoch_spread(reg=reg, bound=bound, factor=C, batch=n)
     x = part * most
     assert x <= c * math.log1p(x) * (1 + 1e-12)
     assert most == pytest.approx(c * math.log1p(most))  # no smaller constant would do
@@ -220,11 +232,15 @@ def test_prediction_regret_by_hand() -> None:
     assert theory.prediction_regret(
         2.0, math.log(7), 24, reg=2.0, bound=2.0, factor=5.0
     ) == pytest.approx(4 * 12.0)
+    # Told 10 rounds at once, S = 4 + 10 / 2.
+    assert theory.prediction_regret(
+        2.0, math.log(10), 16, reg=2.0, factor=5.0, batch=10
+    ) == pytest.approx(4 * 12.0)
 
 
-@given(criteria(), horizons, factors, st.data())
+@given(criteria(), horizons, factors, st.integers(1, 10**6), st.data())
 def test_prediction_regret_criterion_by_criterion(
-    case: Any, T: int, C: float, data: st.DataObject
+    case: Any, T: int, C: float, n: int, data: st.DataObject
 ) -> None:
     _, reg, bound = case
     m = len(reg)
@@ -232,11 +248,11 @@ def test_prediction_regret_criterion_by_criterion(
     radii, gains, weights = data.draw(some), data.draw(some), data.draw(some)
     direct = 0.0
     for i in range(m):
-        S = C - 1 + bound[i] ** 2 / reg[i]
+        S = C - 1 + n * bound[i] ** 2 / reg[i]
         c = S / math.log(1 + S)
         direct += 2 * weights[i] * radii[i] * math.sqrt(c * T * gains[i])
     found = theory.prediction_regret(
-        radii, gains, T, reg=reg, bound=bound, factor=C, weights=weights
+        radii, gains, T, reg=reg, bound=bound, factor=C, batch=n, weights=weights
     )
     assert found == pytest.approx(direct, rel=1e-9)
 
@@ -249,14 +265,40 @@ def test_a_number_stands_for_one_per_criterion() -> None:
     np.testing.assert_allclose(three, np.repeat(one, 3))
 
 
-@pytest.mark.xfail(reason="the number of criteria is read from one argument only", strict=True)
 def test_any_argument_may_be_the_one_per_criterion() -> None:
-    found = theory.epoch_spread(reg=1.0, bound=[1.0, 2.0])
-    np.testing.assert_allclose(found, [2.0, 5.0])
+    np.testing.assert_allclose(theory.epoch_spread(reg=1.0, bound=[1.0, 2.0]), [2.0, 5.0])
+    np.testing.assert_allclose(theory.epoch_spread(reg=[1.0, 0.1]), [2.0, 11.0])
+    np.testing.assert_allclose(
+        theory.potential_constant(reg=1.0, bound=[1.0, 2.0]), [2 / math.log(3), 5 / math.log(6)]
+    )
     np.testing.assert_allclose(theory.max_gain(1, 3, reg=[1.0, 3.0]), [math.log(4), math.log(2)])
-    assert theory.prediction_regret(
-        0.5, [math.log(3), 4 * math.log(3)], 50, reg=1.0
-    ) == pytest.approx(10.0 + 20.0)
+    np.testing.assert_allclose(
+        theory.max_gain(1, 3, reg=1.0, bound=[1.0, 2.0]), [math.log(4), math.log(13)]
+    )
+    assert theory.max_epochs(1, 3, reg=[1.0, 3.0]) == pytest.approx(2.0 + 1.0)
+    assert theory.max_epochs(1, 3, reg=1.0, bound=[1.0, 0.0]) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        {"radii": [0.5, 1.5]},
+        {"gains": [2.0, 3.0]},
+        {"reg": [0.3, 7.0]},
+        {"bound": [0.4, 3.0]},
+        {"weights": [2.0, 0.1]},
+    ],
+    ids=str,
+)
+def test_any_argument_of_theorem_1_may_be_the_one_per_criterion(
+    several: dict[str, list[float]],
+) -> None:
+    single: dict[str, Any] = {"radii": 0.5, "gains": 2.0, "reg": 0.3, "bound": 1.5, "weights": 0.7}
+    ((name, values),) = several.items()
+    parts = [theory.prediction_regret(horizon=9, **(single | {name: x})) for x in values]
+    assert parts[0] != parts[1]
+    both = theory.prediction_regret(horizon=9, **(single | several))
+    assert both == pytest.approx(sum(parts))
 
 
 def test_movement_regret_by_hand() -> None:
@@ -278,7 +320,13 @@ def test_movement_regret_by_hand() -> None:
         (lambda: theory.max_gain([1], 9, reg=0.0), "reg[0] = 0 must be greater than 0"),
         (lambda: theory.max_gain([1, 1], 9, reg=[1, -1]), "reg[1] = -1 must be greater than 0"),
         (lambda: theory.max_gain([1], 9, reg=math.nan), "reg[0] = nan is not finite"),
-        (lambda: theory.max_gain([1, 1], 9, reg=[1, 1, 1]), "reg has shape (3,), expected (2,)"),
+        (lambda: theory.max_gain([1, 1], 9, reg=[1, 1, 1]), "dims has shape (2,), expected (3,)"),
+        (lambda: theory.max_gain([1, 1, 1], 9, reg=[1, 1]), "reg has shape (2,), expected (3,)"),
+        (lambda: theory.max_gain([], 9, reg=1.0), "dims has shape (0,), expected (1,)"),
+        (
+            lambda: theory.epoch_spread(reg=[1, 1], bound=[1, 1, 1]),
+            "reg has shape (2,), expected (3,)",
+        ),
         (lambda: theory.max_gain([1], 9, reg=1.0, bound=-1), "bound[0] = -1 must be at least 0"),
         (lambda: theory.max_gain("ab", 9, reg=1.0), "dims must hold real numbers"),
         (lambda: theory.max_epochs([1], 9, reg=1.0, factor=1.0), "factor = 1; it must be finite"),
@@ -292,6 +340,8 @@ def test_movement_regret_by_hand() -> None:
         (lambda: theory.epoch_spread(reg=1.0, batch=0), "batch = 0; it must be at least 1"),
         (lambda: theory.potential_constant(reg=[1, 0]), "reg[1] = 0 must be greater than 0"),
         (lambda: theory.potential_constant(reg=1, factor=math.inf), "factor = inf; it must be"),
+        (lambda: theory.potential_constant(reg=1, batch=0), "batch = 0; it must be at least 1"),
+        (lambda: theory.potential_constant(reg=1, batch=1.5), "batch = 1.5; give a whole number"),  # type: ignore[arg-type]
         (lambda: theory.prediction_regret(-1, 1, 9, reg=1), "radii[0] = -1 must be at least 0"),
         (lambda: theory.prediction_regret(1, -1, 9, reg=1), "gains[0] = -1 must be at least 0"),
         (lambda: theory.prediction_regret(1, 1, -9, reg=1), "horizon = -9; it must be at least 0"),
@@ -302,7 +352,27 @@ def test_movement_regret_by_hand() -> None:
         ),
         (
             lambda: theory.prediction_regret([1, 1], [1, 1, 1], 9, reg=1),
-            "gains has shape (3,), expected (2,)",
+            "radii has shape (2,), expected (3,)",
+        ),
+        (
+            lambda: theory.prediction_regret([1, 1, 1], [1, 1], 9, reg=1),
+            "gains has shape (2,), expected (3,)",
+        ),
+        (
+            lambda: theory.prediction_regret([1, 1], 1, 9, reg=1, weights=[1]),
+            "weights has shape (1,), expected (2,)",
+        ),
+        (
+            lambda: theory.prediction_regret([1, 1], 1, 9, reg=1, bound=[1]),
+            "bound has shape (1,), expected (2,)",
+        ),
+        (
+            lambda: theory.prediction_regret(1, 1, 9, reg=1, batch=0),
+            "batch = 0; it must be at least 1",
+        ),
+        (
+            lambda: theory.prediction_regret(1, 1, 9, reg=1, factor=0.9),
+            "factor = 0.9; it must be finite",
         ),
         (lambda: theory.movement_regret(-1, 1, move_cost=1), "diameter = -1; it must be finite"),
         (lambda: theory.movement_regret(1, -1, move_cost=1), "solves = -1; it must be finite"),

@@ -15,7 +15,7 @@ import trimtab as tt
 from trimtab.arrays import Array
 from trimtab.bases import Custom, Linear, PairwiseQuadratic, Polynomial, Quadratic
 from trimtab.errors import InvalidInput
-from trimtab.sim.worlds import Gaussian, World
+from trimtab.sim.worlds import Drifting, Gaussian, Recorded, World
 
 ALARM = 1e-6  # the probability of a false alarm of each statistical assertion, for a new seed
 
@@ -134,6 +134,17 @@ def test_mean_with_features_of_ones_own() -> None:
     np.testing.assert_allclose(world.mean(s), expected)
 
 
+@pytest.mark.parametrize("criteria", [[0], [3, 1], [2, 0, 3, 1], [1, 1], []])
+@pytest.mark.parametrize("basis", [Linear(), Quadratic(), PairwiseQuadratic()], ids=repr)
+def test_mean_of_some_criteria(basis: Any, criteria: list[int]) -> None:
+    world = random_world(tt.Problem(SCOPES, basis=basis), seed=1)
+    s = np.array([0.1, 0.7, 0.4, 0.9])
+    some = np.array(criteria, np.int64)
+    expected = np.array(direct_means(world, s))[some]
+    np.testing.assert_allclose(world.mean(s, some), expected, atol=1e-13)
+    assert world.mean(s, some).tolist() == world.mean(s)[some].tolist()
+
+
 def test_loss_is_weighted_and_draws_are_not() -> None:
     weights = np.array([1.0, 10.0, 0.1, 3.0])
     problem = tt.Problem(SCOPES, weights=weights)
@@ -186,6 +197,19 @@ def test_draws_are_reproducible() -> None:
     assert len({str(row) for row in stream(1)}) == 5  # rounds differ
 
 
+def test_a_draw_has_the_noise_of_its_round() -> None:
+    table = np.random.default_rng(1).normal(size=(4, 6))
+    table[2, 1] = np.nan
+    world = tt.worlds.quadratic(RING, seed=3, noise=Recorded(table))
+    s, rng = np.linspace(0.1, 0.9, 6), np.random.default_rng(0)
+    for t in range(1, 5):
+        expected = direct_means(world, s) + table[t - 1]
+        np.testing.assert_allclose(world.draw(s, rng, t), expected, atol=1e-12)
+    np.testing.assert_allclose(world.draw(s, rng), direct_means(world, s) + table[0], atol=1e-12)
+    with refused("round 5 is beyond the 4 rounds of the table"):
+        world.draw(s, rng, 5)
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.05, 0.7])
 def test_losses_go_missing_at_their_rate(missing: float) -> None:
     world = tt.worlds.quadratic(RING, seed=3, missing=missing, noise=Gaussian(0.0))
@@ -200,6 +224,35 @@ def test_losses_go_missing_at_their_rate(missing: float) -> None:
     # Independent of each other: all six at once with probability missing^6.
     together = int(gone.all(axis=1).sum())
     assert stats.binomtest(together, n, missing**6).pvalue > ALARM
+
+
+# Systems that change.
+
+
+def worlds_of_one_problem(n: int) -> list[World]:
+    problem = tt.Problem(RING)
+    return [random_world(problem, seed=seed) for seed in range(n)]
+
+
+@pytest.mark.parametrize("t", [1, 2, 10**12])
+def test_a_world_stays_as_it_is(t: int) -> None:
+    (world,) = worlds_of_one_problem(1)
+    assert world.at(t) == (world, None)
+    assert Drifting([world], changes=[]).at(t) == (world, None)
+
+
+@pytest.mark.parametrize("changes", [[4, 5, 9], [2, 3, 4], [100, 200, 10**12]])
+def test_a_drifting_world_is_one_after_another(changes: list[int]) -> None:
+    worlds = worlds_of_one_problem(4)
+    drifting = Drifting(worlds, changes=changes)
+    assert drifting.problem is worlds[0].problem
+    edges = {1, *changes, *(t - 1 for t in changes), *(t + 1 for t in changes)}
+    for t in sorted(edges | set(range(1, 20))):
+        begun = sum(first <= t for first in changes)
+        now, last = drifting.at(t)
+        assert now is worlds[begun]
+        assert last == ([first - 1 for first in changes] + [None])[begun]
+        assert last is None or last >= t
 
 
 # The best fixed state.
@@ -321,13 +374,6 @@ def test_the_total_is_strongly_convex(graph: tt.Graph, basis: Any, coupling: flo
             assert (others.max() > 0.01) == (coupling > 0)
 
 
-@pytest.mark.xfail(reason="a knob that is nobody's centre has no square of its own", strict=True)
-def test_the_total_is_strongly_convex_where_a_knob_is_nobodys_centre() -> None:
-    graph = tt.Graph.from_scopes([[0, 1]], knobs=2, centres=[0])
-    world = tt.worlds.quadratic(graph, basis=PairwiseQuadratic())
-    assert np.linalg.eigvalsh(hessian(world)).min() > 0
-
-
 def test_uncoupled_criteria_pull_to_targets_of_their_own() -> None:
     world = tt.worlds.quadratic(tt.Graph.complete(3), seed=5, coupling=0.0)
     zero, e = np.zeros(3), np.eye(3)
@@ -412,3 +458,82 @@ def test_a_coupling_that_may_break_convexity_is_refused(coupling: float) -> None
 def test_seeds_are_whole_numbers(make: Any, seed: float) -> None:
     with refused(f"seed = {seed}"):
         make(RING, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("graph", "basis", "knob"),
+    [
+        (tt.Graph.from_scopes([[0, 1]], knobs=2, centres=[0]), PairwiseQuadratic(), 1),
+        (tt.Graph.from_scopes([[0, 2], [1, 2]], knobs=3, centres=[2, 1]), PairwiseQuadratic(), 0),
+        (tt.Graph.from_scopes([[0, 1], [3]], knobs=4), Quadratic(), 2),
+    ],
+    ids=["nobody's centre", "the first of them", "read by nobody"],
+)
+def test_a_knob_without_a_square_is_refused(graph: tt.Graph, basis: Any, knob: int) -> None:
+    with refused(
+        f"knob {knob} has no square in any criterion, so the loss would not be convex in it; "
+        "let a criterion read it, or be centred at it, or use Quadratic()"
+    ):
+        tt.worlds.quadratic(graph, basis=basis)
+
+
+def test_a_square_in_any_criterion_is_enough() -> None:
+    graph = tt.Graph.from_scopes([[0, 1], [0, 1]], knobs=2, centres=[0, 1])
+    world = tt.worlds.quadratic(graph, basis=PairwiseQuadratic())
+    assert np.linalg.eigvalsh(hessian(world)).min() > 0
+
+
+@pytest.mark.parametrize("shape", [(5,), (7,), (), (0,), (6, 1), (1, 6)])
+def test_a_state_has_one_value_per_knob(shape: tuple[int, ...]) -> None:
+    world, rng = tt.worlds.quadratic(RING), np.random.default_rng(0)
+    s = np.full(shape, 0.5)
+    calls = (world.mean, world.loss, lambda s: world.mean(s, np.array([0])))
+    for call in (*calls, lambda s: world.draw(s, rng)):
+        with refused(f"state has shape {shape}, expected (6,); give one value per knob"):
+            call(s)
+    assert rng.random() == np.random.default_rng(0).random()  # nothing was drawn
+
+
+@pytest.mark.parametrize("noise", [0.1, None, "Gaussian"])
+def test_noise_is_more_than_a_number(noise: Any) -> None:
+    problem = tt.Problem(RING)
+    with refused(f"noise = {noise!r}; say which, for example Gaussian({noise!r})"):
+        World(problem, theta=[np.ones(d) for d in problem.dims], noise=noise)
+
+
+@pytest.mark.parametrize(
+    ("worlds", "changes", "message"),
+    [
+        (0, [], "0 changes for 0 worlds; give one less than worlds"),
+        (0, [3], "1 changes for 0 worlds; give one less than worlds"),
+        (1, [3], "1 changes for 1 worlds; give one less than worlds"),
+        (3, [3], "1 changes for 3 worlds; give one less than worlds"),
+        (2, [3, 5], "2 changes for 2 worlds; give one less than worlds"),
+        (3, [5, 3], "changes = [5, 3]; they must ascend"),
+        (3, [5, 5], "changes = [5, 5]; they must ascend"),
+        (2, [1], "changes = 1; it must be at least 2"),
+        (2, [-4], "changes = -4; it must be at least 2"),
+        (2, [2.5], "changes = 2.5; give a whole number"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused(worlds: int, changes: Any, message: str) -> None:
+    with refused(message):
+        Drifting(worlds_of_one_problem(worlds), changes=changes)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        tt.Problem(STAR),
+        tt.Problem(RING, basis=PairwiseQuadratic()),
+        tt.Problem(RING, weights=[1, 1, 1, 1, 1, 2]),
+        tt.Problem(RING, move_cost=0.5),
+    ],
+    ids=["graph", "basis", "weights", "move_cost"],
+)
+def test_a_drifting_world_has_one_problem(other: tt.Problem) -> None:
+    first, second = worlds_of_one_problem(2)
+    with refused("the worlds have different problems; build them from one"):
+        Drifting([first, second, random_world(other, seed=2)], changes=[5, 9])
+    twin = random_world(tt.Problem(RING), seed=2)  # equal is enough
+    assert Drifting([first, second, twin], changes=[5, 9]).at(9) == (twin, None)

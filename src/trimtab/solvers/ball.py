@@ -23,7 +23,7 @@ from trimtab.lcb import LCB
 from trimtab.solvers.solution import choose
 from trimtab.solvers.starts import mix
 
-SAME = 1e-12  # relative: eigenvalues this close are one
+SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none
 SWEEPS = 200
 COARSE = 1e-10  # relative: a sweep that gains less leaves the rest to Newton's method
 NEWTON_STEPS = 20
@@ -31,30 +31,35 @@ FINE = 1e-14
 
 
 def farthest(a: Array, M: Array, beta: float, toward: Array) -> Array:
-    """The x on the unit sphere with the least a'x - beta sqrt(x'Mx): (n,).
+    """The points of the unit sphere where a'x - beta sqrt(x'Mx) may be least: (2, n).
 
-    Where several are, the one nearest to `toward`.
+    Both have the least value in the hard case, and the second one about the least
+    near it, where rounding must not decide between them. In an eigenspace of several
+    dimensions the direction nearest to `toward` is taken.
     """
     lam, Q = np.linalg.eigh(M)
     lam = np.maximum(lam, 0.0)
     top = float(lam[-1])
-    b = Q.T @ a
     if beta * top == 0.0:
-        return _unit(-a, toward)
+        x = _unit(-a, toward)
+        return np.array([x, x])
+    b = Q.T @ a
     highest = lam >= top * (1.0 - SAME)
-    room = beta**2 - float((b[~highest] ** 2 * lam[~highest] / (top - lam[~highest]) ** 2).sum())
-    lead = float(np.linalg.norm(b[highest]))
-    if lead <= SAME * (np.linalg.norm(b) + beta * np.sqrt(top)) and room > 0.0:
+    rest = ~highest
+    room = beta**2 - float((b[rest] ** 2 * lam[rest] / (top - lam[rest]) ** 2).sum())
+    if np.linalg.norm(b[highest]) <= SAME * (np.linalg.norm(b) + beta * np.sqrt(top)) and room > 0:
         y = np.zeros_like(b)
-        y[~highest] = b[~highest] * top / (top - lam[~highest])
-        along = -(Q.T @ toward)[highest]
-        if np.linalg.norm(along) == 0.0:
-            along = -Q[:, highest].sum(axis=0)
-        y[highest] = along / np.linalg.norm(along) * np.sqrt(top * room)
+        y[rest] = b[rest] * top / (top - lam[rest])
+        along = (Q.T @ toward)[highest]
+        if np.linalg.norm(along) <= SAME:
+            shares = (Q[:, highest] ** 2).sum(axis=1)  # of each axis in the eigenspace
+            along = Q[int(np.argmax(shares >= shares.max() - SAME)), highest]
+        y[highest] = -along / np.linalg.norm(along) * np.sqrt(top * room)
     else:
         gaps = top - lam + _secular(b, lam, beta)  # mu - lam_j
         y = b * (gaps + lam) / gaps
-    return _unit(-(Q @ y), toward)
+    mirrored = np.where(highest, -y, y)
+    return np.array([_unit(-(Q @ z), toward) for z in (y, mirrored)])
 
 
 def _secular(b: Array, lam: Array, beta: float) -> float:
@@ -172,10 +177,11 @@ def search(
     """The best state of the free blocks, F there, and whether that is proven to be the least."""
     local = Local.of(lcb, domain, current, knobs, criteria)
     now = current[knobs]
-    exact = len(local.blocks) == 1 and criteria.size == 1 and not local.c.any()
+    alone = len(local.blocks) == 1 and criteria.size == 1
+    exact = alone and bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read
     if exact:
         beta = float(local.bonus[0])
-        found = [now, farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
+        found = [now, *farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
     else:
         rng = np.random.default_rng(int(mix(np.uint64(seed))))
         begin = [now, *(domain.sample(rng)[knobs] for _ in range(1, starts))]
