@@ -155,8 +155,8 @@ def glass_policy(
 def test_async_counterexample_has_linear_regret() -> None:
     """On the spin glass Async sticks: regret grows with T, while Algorithm 1's does not.
 
-    Exact solves on both sides, a valid radius, 10 fixed seeds, of which 4 are stuck
-    between rounds 10^5 and 10^6, one of them not yet from the beginning.
+    Exact solves on both sides, a valid radius, 10 fixed seeds, of which 3 stay stuck
+    at a loss of 0.08 to 0.1 a round.
     """
     late, early, sync = [], [], []
     for seed in range(10):
@@ -166,12 +166,11 @@ def test_async_counterexample_has_linear_regret() -> None:
         late.append(tt.play(policy, world, horizon=9 * 10**5, seed=seed + 100).regret)
         policy = glass_policy(tt.LazyGraphLinUCB, world, seed, review=False)
         sync.append(tt.play(policy, world, horizon=10**6, seed=seed).regret)
-    stuck = np.array(late) > 1e-3 * 9 * 10**5
+    stuck = np.array(late) > 1e-2 * 9 * 10**5
     assert stuck.sum() >= 2
     # Where it sticks, the regret per round stays what it was.
-    ratio = np.array(late)[stuck] / np.array(early)[stuck]
-    assert (np.abs(ratio - 9.0) < 1.0).sum() >= 2
-    assert max(sync) < 1e-3 * 10**6
+    np.testing.assert_allclose(np.array(late)[stuck] / np.array(early)[stuck], 9.0, atol=1.0)
+    assert max(sync) < 0.05 * np.array(late)[stuck].min()
 
 
 def test_review_frees_the_stuck_state() -> None:

@@ -24,6 +24,9 @@ POLICIES: dict[str, Make] = {
     "LazyGraphLinUCB": lambda problem, start, seed: tt.LazyGraphLinUCB(
         problem, start=start, radius=tt.Confidence(sigma=0.1, norm=2.0), seed=seed
     ),
+    "AsyncLazyGraphLinUCB": lambda problem, start, seed: tt.AsyncLazyGraphLinUCB(
+        problem, start=start, radius=0.5, seed=seed, reg=0.5
+    ),
     "LazyGraphLinUCB to the letter": lambda problem, start, seed: tt.LazyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, cold_start="keep", review=False, reg=0.3
     ),
@@ -36,6 +39,11 @@ PROBLEMS: dict[str, Callable[[], tt.Problem]] = {
         domain=tt.Box(low=0.1, high=0.9, levels={1: [0.1, 0.4, 0.9]}),
         weights=[1.0, 0.5, 2.0, 1.0],
         move_cost=[1.0, 0.0, 2.0, 1.0],
+    ),
+    "balls": lambda: tt.Problem(
+        tt.Graph.from_scopes([[0, 1], [2, 3]], knobs=4),
+        basis=tt.bases.Linear(),
+        domain=tt.Balls([[0, 1], [2, 3]]),
     ),
     "linear cliques": lambda: tt.Problem(tt.Graph.cliques([2, 2]), basis=tt.bases.Linear()),
 }
@@ -97,8 +105,7 @@ def test_ask_only_reads_and_stays_inside(name: str, problem: tt.Problem) -> None
 def test_inputs_are_not_changed_or_kept(name: str, problem: tt.Problem) -> None:
     start = start_of(problem)
     policy = POLICIES[name](problem, start, 0)
-    losses, played = np.ones(problem.criteria), start.copy()
-    played[0] = problem.domain.high[0]
+    losses, played = np.ones(problem.criteria), problem.domain.anchor.copy()
     count = np.full(problem.criteria, 2)
     given_ = [x.copy() for x in (start, losses, played, count)]
     policy.tell(losses, played=played, count=count)
@@ -128,18 +135,19 @@ def test_place_is_obeyed(name: str, problem: tt.Problem) -> None:
     policy = POLICIES[name](problem, start_of(problem), 0)
     drive(policy, 5, 1)
     rounds = policy.rounds
-    policy.place(problem.domain.low)
-    np.testing.assert_array_equal(policy.ask(), problem.domain.low)
+    anchor = problem.domain.anchor
+    policy.place(anchor)
+    np.testing.assert_array_equal(policy.ask(), anchor)
     assert policy.rounds == rounds
     before = policy.snapshot()
-    policy.place(problem.domain.low)  # where it is already
+    policy.place(anchor)  # where it is already
     assert same(policy.snapshot(), before)
     # What is told next belongs to the state placed.
     policy.tell(np.ones(problem.criteria))
     again = POLICIES[name](problem, start_of(problem), 0)
     drive(again, 5, 1)
-    again.place(problem.domain.low)
-    again.tell(np.ones(problem.criteria), played=problem.domain.low)
+    again.place(anchor)
+    again.tell(np.ones(problem.criteria), played=anchor)
     assert same(policy.snapshot(), again.snapshot())
 
 
@@ -183,7 +191,7 @@ BAD: dict[str, tuple[str, Callable[[Policy, Array], object]]] = {
     "played too short": ("played", lambda p, s: p.tell(_with(p, 1.0), played=s[1:])),
     "bad loss and bad state": ("losses", lambda p, s: p.tell(_with(p, np.inf), played=_at(s, 2))),
     "place of NaN": (r"state\[0\]", lambda p, s: p.place(_at(s, np.nan))),
-    "place outside": (r"state\[0\]", lambda p, s: p.place(_at(s, -0.1))),
+    "place outside": (r"state\[0\]", lambda p, s: p.place(_at(s, -1.1))),
     "place too long": ("state", lambda p, s: p.place(np.append(s, 0.5))),
 }
 
@@ -265,7 +273,7 @@ BAD_OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [tt.LinUCB, tt.LazyGraphLinUCB])
+@pytest.mark.parametrize("kind", [tt.LinUCB, tt.LazyGraphLinUCB, tt.AsyncLazyGraphLinUCB])
 @pytest.mark.parametrize("option", BAD_OPTIONS)
 def test_bad_options(kind: Callable[..., Policy], option: str) -> None:
     problem = PROBLEMS["quadratic path"]()

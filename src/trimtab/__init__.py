@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.errors import SolverFailed as SolverFailed
     from trimtab.errors import TrimtabError as TrimtabError
     from trimtab.estimators import Confidence as Confidence
+    from trimtab.files import load as load
+    from trimtab.files import save as save
     from trimtab.graph import Graph as Graph
     from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
     from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
@@ -48,8 +50,10 @@ _HOME = {
     "SolverFailed": "trimtab.errors",
     "Trace": "trimtab.sim",
     "TrimtabError": "trimtab.errors",
+    "load": "trimtab.files",
     "play": "trimtab.sim.play",
     "restore": "trimtab.policies",
+    "save": "trimtab.files",
 }
 
 _MODULES = {

@@ -52,7 +52,7 @@ def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy:
             "move_cost differ); restore it with the problem it was made for"
         )
     kind = POLICIES[snapshot["policy"]]
-    pattern = _pattern(kind, problem)
+    pattern = _pattern(kind, problem, snapshot)
     missing = sorted(name for name in pattern if name not in snapshot)
     if missing:
         raise InvalidInput(f"the snapshot is incomplete: {', '.join(missing)} is missing")
@@ -69,7 +69,7 @@ def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def _pattern(kind: type[Policy], problem: Problem) -> dict[str, Any]:
+def _pattern(kind: type[Policy], problem: Problem, snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """Every entry a snapshot of this kind must have, in its shape."""
     fresh = Learner(
         problem,
@@ -79,7 +79,9 @@ def _pattern(kind: type[Policy], problem: Problem) -> dict[str, Any]:
         factor=2.0,
         seed=0,
     )
-    saved = {
-        name: value for name, value in fresh.snapshot().items() if not name.startswith("radius.")
-    }
+    saved = fresh.snapshot()
+    if "radius.form" in snapshot:
+        del saved["radius.beta"]
+        saved |= {"radius.delta": 0.0, "radius.form": "", "radius.sigma": fresh.lcb.radii}
+        saved["radius.norm"] = fresh.lcb.radii
     return saved | dict.fromkeys(kind._own, 0)
