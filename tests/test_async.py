@@ -66,7 +66,7 @@ def test_local_update_minimises_all_affected_criteria() -> None:
                 trial[free] = point
                 least = min(least, lcb.value(trial, affected))
             width = lcb.terms(policy.ask(), affected)[1].sum()
-            # Two searches per block are a heuristic: within a tenth of the width here.
+            # A search from the present state is a heuristic: within a tenth of the width here.
             assert lcb.value(policy.ask(), affected) <= least + 0.1 * width
             assert lcb.value(policy.ask(), affected) <= lcb.value(before, affected) + 1e-9
             checked += 1
@@ -183,13 +183,13 @@ def test_review_frees_the_stuck_state() -> None:
 
 
 STIFFNESS = [0.19, 0.25, 0.67, 0.86, 1.06, 1.11, 1.26, 1.28, 1.40, 1.61]
-NOTED = [14.2, 15.2, 13.7, 13.2, 12.5, 12.5, 12.2, 12.0, 11.5, 11.5]
+BEFOREHAND = [14.2, 15.2, 13.7, 13.2, 12.5, 12.5, 12.2, 12.0, 11.5, 11.5]
 
 
 def test_update_counts_on_cliques() -> None:
     """The paper's second experiment: ten circles, T = 1000, radius 0.5, sigma 0.5, 40 seeds.
 
-    Measured beforehand with an independent program: the means in NOTED, whose sum is 128
+    Measured beforehand with an independent program: the means in BEFOREHAND, whose sum is 128
     (published: 131). Counts of a clique have a standard deviation below 3 between seeds,
     so means over 40 seeds differ by more than 2.5 with probability below 1e-4 even if
     the noted means came from as few as 20.
@@ -211,6 +211,6 @@ def test_update_counts_on_cliques() -> None:
         sync_updates.append(tt.play(policies[1], world, horizon=1000, seed=seed).solves)
     mean = np.mean(counts, axis=0)
     assert np.std(counts, axis=0).max() < 3.0
-    np.testing.assert_allclose(mean, NOTED, atol=2.5)
+    np.testing.assert_allclose(mean, BEFOREHAND, atol=2.5)
     assert 120 <= mean.sum() <= 136
     assert 18 <= np.mean(sync_updates) <= 24  # Algorithm 1 as printed: about 21, not 41

@@ -308,7 +308,7 @@ def test_tables_that_are_none_are_refused(table: Any, says: str) -> None:
 
 
 def test_a_table_ends() -> None:
-    with pytest.raises(InvalidInput, match=r"^round 4 is beyond the 3 rounds of the table$"):
+    with pytest.raises(InvalidInput, match=r"^round 4 is not in the table; it has 1 to 3$"):
         Recorded(np.zeros((3, 5))).draw(np.random.default_rng(0), GRAPH, 4)
 
 

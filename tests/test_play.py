@@ -93,11 +93,11 @@ NOISES: dict[str, Noise] = {
 }
 
 
-@pytest.mark.parametrize("noise", NOISES.values(), ids=NOISES)
+@pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("make", [linucb, lazy, lazy_to_the_letter])
-def test_play_is_the_loop_by_hand(make: Make, missing: float, noise: Noise) -> None:
-    place = world(missing, noise=noise)
+def test_play_is_the_loop_by_hand(make: Make, missing: float, name: str) -> None:
+    place = world(missing if name != "recorded" else 0.0, noise=NOISES[name])
     trace = tt.play(make(place), place, horizon=HORIZON, seed=7, path="rounds")
     rows = by_hand(make(place), [place] * HORIZON, seed=7)
     assert dense(trace).tolist() == rows.states.tolist()
@@ -434,3 +434,43 @@ def test_an_equal_problem_is_accepted() -> None:
     twin = tt.Problem(RING, move_cost=PRICES)
     trace = tt.play(tt.LazyGraphLinUCB(twin, start=START, radius=0.5), world(), horizon=5)
     assert trace.horizon == 5
+
+
+def recorded(rounds: int, missing: float = 0.0) -> World:
+    problem = world().problem
+    noise = tt.worlds.Recorded(np.zeros((rounds, problem.criteria)))
+    theta = [np.ones(int(d)) for d in problem.dims]
+    return World(problem, theta=theta, noise=noise, missing=missing)
+
+
+@pytest.mark.parametrize("path", ["rounds", "events"])
+def test_a_table_that_ends_too_early_changes_nothing(path: Any) -> None:
+    place = recorded(10)
+    policy = lazy(place)
+    with pytest.raises(InvalidInput, match="horizon = 11, but the recorded noise ends"):
+        tt.play(policy, place, horizon=11, path=path)
+    assert policy.rounds == 0
+
+
+def test_a_drift_that_cannot_be_summed_is_refused_at_once() -> None:
+    calm, loud = (
+        world(),
+        tt.worlds.quadratic(RING, seed=4, move_cost=PRICES, noise=tt.worlds.Bounded(0.1)),
+    )
+    policy = lazy(calm)
+    with pytest.raises(InvalidInput, match="no jumps here"):
+        tt.play(policy, tt.worlds.Drifting([calm, loud], changes=[5]), horizon=9, path="events")
+    assert policy.rounds == 0
+
+
+def test_recorded_noise_says_itself_what_is_missing() -> None:
+    with pytest.raises(InvalidInput, match="put NaN into its table"):
+        recorded(10, missing=0.5)
+
+
+def test_a_state_placed_before_the_first_round_is_not_the_policys_move() -> None:
+    place = world()
+    policy = lazy(place)
+    policy.place(policy.ask())  # exactly where it wants to be
+    trace = tt.play(policy, place, horizon=1)
+    assert trace.start.tolist() == trace.state(1).tolist()

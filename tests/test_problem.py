@@ -201,13 +201,14 @@ def test_bases_of_one_kind_are_told_apart(a: Any, b: Any) -> None:
     assert build(basis=a).fingerprint() != build(basis=b).fingerprint()
 
 
-def test_a_symmetric_domain_does_not_hide_the_centres_or_the_order_of_knobs() -> None:
+@pytest.mark.parametrize("box", [Box(), Box(levels=[[0, 1]] * 2)], ids=["cube", "binary"])
+def test_a_symmetric_domain_does_not_hide_the_centres_or_the_order_of_knobs(box: Box) -> None:
     """At states whose knobs are all equal, x_0 x_1 and x_1 x_0 look alike."""
     one = Graph.from_scopes([[0, 1]], knobs=2, centres=[0])
     other = Graph.from_scopes([[0, 1]], knobs=2, centres=[1])
-    a, b = (Problem(graph, basis=PairwiseQuadratic()) for graph in (one, other))
-    s = np.array([0.2, 0.9])
+    a, b = (Problem(graph, basis=PairwiseQuadratic(), domain=box) for graph in (one, other))
+    s = np.array([0.0, 1.0])
     assert a.phi(s).tolist() != b.phi(s).tolist()
     assert a.fingerprint() != b.fingerprint()
-    a, b = (Problem(one, basis=Custom(function=f, bound=2.0)) for f in (first, last))
+    a, b = (Problem(one, basis=Custom(function=f, bound=2.0), domain=box) for f in (first, last))
     assert a.fingerprint() != b.fingerprint()

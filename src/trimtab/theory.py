@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, number, per_item, whole
+from trimtab.arrays import Array, ArrayLike, floats, number, per_item, whole
 
 
 def max_gain(dims: ArrayLike, horizon: int, *, reg: ArrayLike, bound: ArrayLike = 1.0) -> Array:
@@ -19,7 +19,7 @@ def max_gain(dims: ArrayLike, horizon: int, *, reg: ArrayLike, bound: ArrayLike 
     array([4.615, 7.864])
     """
     T = whole(horizon, "horizon", low=0)
-    m = _criteria(dims, reg, bound)
+    m = _criteria(dims=dims, reg=reg, bound=bound)
     d = per_item(dims, m, "dims", "criterion", low=1.0, strict=False)
     lam = per_item(reg, m, "reg", "criterion", low=0.0, strict=True)
     L = per_item(bound, m, "bound", "criterion", low=0.0, strict=False)
@@ -70,7 +70,7 @@ def epoch_spread(
     """
     C = number(factor, "factor", low=1.0, strict=False)
     n = whole(batch, "batch", low=1)
-    m = _criteria(reg, bound)
+    m = _criteria(reg=reg, bound=bound)
     lam = per_item(reg, m, "reg", "criterion", low=0.0, strict=True)
     L = per_item(bound, m, "bound", "criterion", low=0.0, strict=False)
     return np.asarray((C - 1.0) + n * L**2 / lam)
@@ -110,7 +110,7 @@ def prediction_regret(
     sum_j log(1 + S_ij) = Gamma_i is used, whoever ended the epochs.
     """
     T = whole(horizon, "horizon", low=0)
-    m = _criteria(radii, gains, reg, bound, weights)
+    m = _criteria(radii=radii, gains=gains, reg=reg, bound=bound, weights=weights)
     beta = per_item(radii, m, "radii", "criterion", low=0.0, strict=False)
     gamma = per_item(gains, m, "gains", "criterion", low=0.0, strict=False)
     w = per_item(weights, m, "weights", "criterion", low=0.0, strict=True)
@@ -130,6 +130,6 @@ def movement_regret(diameter: float, solves: float, *, move_cost: float) -> floa
     return number(move_cost, "move_cost", low=0.0, strict=False) * D1 * (M + 1.0)
 
 
-def _criteria(*arguments: ArrayLike) -> int:
+def _criteria(**arguments: ArrayLike) -> int:
     """How many criteria the arguments speak of: the size of the longest."""
-    return max(np.size(argument) for argument in arguments)
+    return max(floats(value, name).size for name, value in arguments.items())

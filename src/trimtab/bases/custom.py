@@ -90,6 +90,10 @@ class CustomFeatures:
                     f"the Jacobian of criterion {criterion} has shape {J.shape}, "
                     f"expected ({d}, {x.size}): one row per feature, one column per knob"
                 )
+            if not np.isfinite(J).all():
+                raise InvalidInput(
+                    f"the Jacobian of criterion {criterion} at {x} is not finite; mend the function"
+                )
             return self._scale * J
         J = np.empty((d, x.size))
         for c, j in enumerate(scope):

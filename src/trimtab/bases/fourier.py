@@ -34,9 +34,9 @@ class FourierFeatures:
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        whole(self.dim, "dim", low=1)
+        object.__setattr__(self, "dim", whole(self.dim, "dim", low=1))
+        object.__setattr__(self, "seed", whole(self.seed, "seed", low=0))
         number(self.lengthscale, "lengthscale", low=0.0, strict=True)
-        whole(self.seed, "seed", low=0)
 
     def bind(self, graph: Graph, domain: BoundDomain) -> Fourier:
         """The feature maps of every criterion of the graph on the domain."""

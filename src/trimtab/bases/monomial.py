@@ -77,7 +77,8 @@ class Polynomial(MonomialBasis):
     needs_centre = False
 
     def __post_init__(self) -> None:
-        if whole(self.degree, "degree", low=1) > 16:
+        object.__setattr__(self, "degree", whole(self.degree, "degree", low=1))
+        if self.degree > 16:
             raise InvalidInput(f"degree = {self.degree}; powers above 16 are all alike on [0, 1]")
 
     def template(self, n: int) -> Template:

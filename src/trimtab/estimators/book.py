@@ -162,7 +162,11 @@ def measure(criteria: Ints, factor: float, book: Book) -> None:
 
 @compiled
 def rounds_to_trigger(spread: float, since: float, factor: float) -> int:
-    """n*: the first n with since + log(1 + n spread) > log(factor), ties excepted."""
+    """n*: the first n with since + log(1 + n spread) > log(factor), ties excepted.
+
+    Deviation: a ratio within 1e-12 of the factor does not trigger. Whole-numbered reg makes
+    exact ties common, and comparing computed determinants decides a third of them wrongly.
+    """
     room = factor * np.exp(TIE - since) - 1.0
     if room <= 0.0:
         return 0

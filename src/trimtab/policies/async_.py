@@ -22,7 +22,12 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
     Deviation: part (b) of the paper's theorem does not hold, and with it the regret
     bound (`tt.worlds.spin_glass` is a counterexample): block updates may stop at a state
     that no block can improve. The review, a global solve with all clocks reset whenever
-    the clock has doubled, frees it again. The certificate is never certified.
+    the clock has doubled, frees it again. From the first local update on the certificate
+    is not certified.
+
+    Deviation: the local objective holds every criterion that reads a free knob. With the
+    triggering criterion's own term alone, as part (b) can be read, a move that helps it
+    and harms its neighbours more would be taken.
 
     Deviation: ``cold_start="solve"`` as in `LazyGraphLinUCB`; with ``cold_start="keep",
     review=False`` it is the paper to the letter.

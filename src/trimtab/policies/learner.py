@@ -18,7 +18,7 @@ from trimtab.problem import Problem
 from trimtab.solvers import solve
 
 GLOBAL_STARTS = 8  # local searches where every knob may move
-LOCAL_STARTS = 2  # and where only a neighbourhood may
+LOCAL_STARTS = 1  # and where only a neighbourhood may: see docs/decisions/0007
 
 _SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
 
@@ -93,6 +93,7 @@ class Learner:
             x = self.problem.domain.check(played, "played")
             if not np.array_equal(x, self.state):
                 self.estimators.add_elsewhere(y, np.ones(m, np.int64) if n is None else n, x)
+                self.lcb.update(np.flatnonzero(~np.isnan(y)))
                 return
         self.estimators.add(y, n, complete=complete)
         self._pass(1 if n is None else int(n[~np.isnan(y)].max(initial=1)))
@@ -151,8 +152,8 @@ class Learner:
             self._flush(self.problem.all_criteria)
             self._deploy(x, self.problem.all_criteria)
             self._charge()
-            if self.clock == 0:
-                self.origin = self.state
+        if self.clock == 0:
+            self.origin = self.state
 
     def _flush(self, criteria: Ints) -> None:
         if self._owed is not None:
@@ -179,7 +180,8 @@ class Learner:
     # Memory.
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything the learner remembers, as plain scalars and arrays."""
+        """Everything the learner remembers, as plain scalars and arrays; nothing stays owed."""
+        self.settle()
         saved: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
         saved |= {name: getattr(self, name).copy() for name in ("start", "origin", "state")}
         saved["seed"] = self.seed

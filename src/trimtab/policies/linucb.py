@@ -17,7 +17,7 @@ class LinUCB(Policy):
     .. math:: s_t = \arg\min_s \mathrm{LCB}_{t-1}(s)
 
     It is what the lazy policies are measured against: the same estimators and the
-    same solver, without patience.
+    same solver, without patience. The cause it gives is always "trigger".
 
     Args:
         problem: the knobs, the criteria and the features between them.

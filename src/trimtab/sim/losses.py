@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from trimtab.arrays import Array, Ints
@@ -73,20 +75,26 @@ class Replayed:
 
 def summable(world: World | Drifting) -> bool:
     """Whether the losses of many rounds can be had at once."""
-    worlds = world.worlds if isinstance(world, Drifting) else (world,)
     return all(
         isinstance(w.noise, Recorded) or (isinstance(w.noise, Summable) and not w.missing)
-        for w in worlds
+        for w in _worlds(world)
     )
+
+
+def last_round(world: World | Drifting) -> float:
+    """The last round of which the world has losses."""
+    tables = [len(w.noise.table) for w in _worlds(world) if isinstance(w.noise, Recorded)]
+    return min(tables, default=math.inf)
+
+
+def _worlds(world: World | Drifting) -> tuple[World, ...]:
+    return world.worlds if isinstance(world, Drifting) else (world,)
 
 
 def losses_of(world: World, rng: np.random.Generator, t: int) -> Drawn | Replayed:
-    """The losses of the rounds after t."""
+    """The losses of the rounds after t, in a world that is `summable`."""
     if isinstance(world.noise, Recorded):
         return Replayed(world, world.noise, t)
-    if isinstance(world.noise, Summable) and not world.missing:
+    if isinstance(world.noise, Summable):
         return Drawn(world, world.noise, rng)
-    raise InvalidInput(
-        "no jumps here: they need noise that can be summed, with nothing missing at random; "
-        "use path='rounds'"
-    )
+    raise InvalidInput(f"{world.noise!r} cannot be summed")

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.arrays import Array, whole
 from trimtab.errors import InvalidInput
 from trimtab.policies import LazyPolicy, Policy, Told
-from trimtab.sim.losses import losses_of, summable
+from trimtab.sim.losses import last_round, losses_of, summable
 from trimtab.sim.trace import Recorder, Trace
 from trimtab.sim.worlds import Drifting, World
 
@@ -42,7 +42,7 @@ def play(
 
     Args:
         policy: changed by the run; at its first round the move from its start state counts.
-        world: where the losses come from.
+        world: where the losses come from; its rounds are counted from 1 in every run.
         horizon: how many rounds to play.
         seed: of the world's noise, or a generator to go on with.
         path: "rounds" for one at a time, "events" for jumps, "auto" for jumps if possible.
@@ -51,6 +51,10 @@ def play(
     horizon = whole(horizon, "horizon", low=1)
     if policy.problem.fingerprint() != world.problem.fingerprint():
         raise InvalidInput("the policy was made for another problem; build it from world.problem")
+    if horizon > last_round(world):
+        raise InvalidInput(
+            f"horizon = {horizon}, but the recorded noise ends with round {last_round(world)}"
+        )
     if path not in ("auto", "rounds", "events"):
         raise InvalidInput(f"path = {path!r}; choose 'auto', 'rounds' or 'events'")
     if not isinstance(seed, np.random.Generator):
@@ -60,9 +64,12 @@ def play(
     note = progress or (lambda rounds: None)
     if path == "events" and not isinstance(policy, LazyPolicy):
         raise InvalidInput(f"{type(policy).__name__} looks every round; use path='rounds'")
-    if isinstance(policy, LazyPolicy) and (
-        path == "events" or (path == "auto" and summable(world))
-    ):
+    if path == "events" and not summable(world):
+        raise InvalidInput(
+            "no jumps here: they need noise that can be summed, with nothing missing at "
+            "random; use path='rounds'"
+        )
+    if isinstance(policy, LazyPolicy) and path != "rounds" and summable(world):
         _by_events(policy, world, horizon, seed, recorder, note)
     else:
         _by_rounds(policy, world, horizon, seed, recorder, note)

@@ -35,9 +35,7 @@ class Trace:
     prices: Array  # (k,) the problem's move_cost
     solves: int  # times the state was looked at again after the first round
     reviews: int  # how many of those for no other cause than the clock
-    attributions: (
-        Ints  # (m,) solves that each criterion triggered; their sum is >= solves - reviews
-    )
+    attributions: Ints  # (m,) solves that each criterion triggered, alone or with others
 
     @property
     def horizon(self) -> int:

@@ -173,8 +173,8 @@ def search(
     criteria: Ints,
     starts: int,
     seed: int,
-) -> tuple[Array, float, bool]:
-    """The best state of the free blocks, F there, and whether that is proven to be the least."""
+) -> tuple[Array, float, float | None]:
+    """The best state of the free blocks, F there, and the least F of all where it is known."""
     local = Local.of(lcb, domain, current, knobs, criteria)
     now = current[knobs]
     alone = len(local.blocks) == 1 and criteria.size == 1
@@ -188,7 +188,7 @@ def search(
         found = [now, *(_polish(local, _descend(local, x)) for x in begin)]
     values = np.array([local.value(x) for x in found])
     best = choose(np.array(found), values, now)
-    return found[best], float(values[best]), exact
+    return found[best], float(values[best]), float(values.min()) if exact else None
 
 
 def _descend(local: Local, x: Array) -> Array:

@@ -1,14 +1,9 @@
 r"""Coordinate descent for monomial bases, with a one-dimensional step that is exact.
 
 Along one knob x, every other knob fixed, the features of a criterion are a polynomial
-in x, phi(x) = sum_r p_r x^r, and so is u(x) = R^{-1} phi(x) = sum_r u_r x^r. Hence
-
-    F(x) = A(x) - sum_i a_i sqrt(Q_i(x)),    Q_i(x) = |u_i(x)|^2,    a_i = w_i beta_i,
-
-with one polynomial A for all means. Its minimum on an interval is looked for at the
-ends, at sample points, and by a safeguarded Newton iteration in every gap between
-samples across which the slope turns from falling to rising. A knob with levels tries
-them all. For features linear in x, F is concave and the ends suffice.
+in x, phi(x) = sum_r p_r x^r, and so is u(x) = R^{-1} phi(x) = sum_r u_r x^r. Hence F along
+the knob is a polynomial, the means, minus w_i beta_i |u_i(x)| for every criterion that
+reads it: what `line` minimises.
 """
 
 from __future__ import annotations
@@ -21,22 +16,20 @@ from trimtab.arrays import Array, Ints
 from trimtab.bases.monomial import MonomialArrays, Monomials
 from trimtab.compiled import compiled
 from trimtab.domain import BoundBox
-from trimtab.estimators.book import Book
 from trimtab.lcb import LCB
+from trimtab.solvers.line import SETTLED, Line, argmin, new_line
 from trimtab.solvers.solution import choose
 from trimtab.solvers.starts import uniform
 
-SAMPLES_PER_DEGREE = 4  # a gap between samples for every half power of Q
-NEWTON_STEPS = 60
 SWEEPS = 500
-SETTLED = 1e-11  # relative: a sweep that gains less than this ends the descent
 
 
 class Landscape(NamedTuple):
     """The LCB as the descent sees it; arrays over all criteria or all knobs."""
 
     maps: MonomialArrays
-    book: Book
+    blocks: Ints  # (m + 1,) the augmented factor of criterion i in R
+    R: Array
     weights: Array  # (m,) w_i
     radii: Array  # (m,) beta_i
     touch_offsets: Ints  # (k + 1,)
@@ -54,9 +47,7 @@ class Work(NamedTuple):
     U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
     u: Array  # (sum d,) R_i^{-1} phi_i at the present state
     rise: Array  # (most readers of a knob, degree + 1, widest d) the u_r of each reader
-    Q: Array  # (most readers of a knob, 2 degree + 1)
-    A: Array  # (degree + 1,)
-    bonus: Array  # (most readers of a knob,) a_i
+    line: Line
 
 
 def search(
@@ -78,7 +69,8 @@ def search(
     graph = problem.graph
     land = Landscape(
         maps=features.arrays,
-        book=lcb.estimators.book,
+        blocks=lcb.estimators.book.blocks,
+        R=lcb.estimators.book.R,
         weights=problem.weights,
         radii=lcb.radii,
         touch_offsets=graph.touch_offsets,
@@ -127,29 +119,27 @@ def _start(j: int, c: int, seed: int, land: Landscape) -> float:
 @compiled
 def _prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
     """Invert the factors of the criteria that take part, and make room for the rest."""
-    book, maps = land.book, land.maps
+    maps, offsets = land.maps, land.maps.offsets
     degree = widest = size = readers = 0
     for i in criteria:
-        d = book.offsets[i + 1] - book.offsets[i]
+        d = offsets[i + 1] - offsets[i]
         widest = max(widest, d)
         size += d * (d + 1) // 2
-        for f in range(book.offsets[i], book.offsets[i + 1]):
+        for f in range(offsets[i], offsets[i + 1]):
             degree = max(degree, maps.p[f], maps.q[f])
     for j in knobs:
         readers = max(readers, land.touch_offsets[j + 1] - land.touch_offsets[j])
     work = Work(
         columns=np.empty(land.radii.size, np.int64),
         U=np.empty(size),
-        u=np.empty(book.phi.size),
+        u=np.empty(offsets[-1]),
         rise=np.empty((readers, degree + 1, widest)),
-        Q=np.empty((readers, 2 * degree + 1)),
-        A=np.empty(degree + 1),
-        bonus=np.empty(readers),
+        line=new_line(degree, readers),
     )
     start = 0
     for i in criteria:
-        d = book.offsets[i + 1] - book.offsets[i]
-        R = book.R[book.blocks[i] : book.blocks[i + 1]]
+        d = offsets[i + 1] - offsets[i]
+        R = land.R[land.blocks[i] : land.blocks[i + 1]]
         work.columns[i] = start
         for c in range(d):
             column = work.U[start : start + d - c]
@@ -165,25 +155,27 @@ def _prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
 
 
 @compiled
-def _v(i: int, book: Book) -> Array:
+def _v(i: int, d: int, land: Landscape) -> Array:
     """R_i^{-1} b_i: the last row of the augmented factor."""
-    d = book.offsets[i + 1] - book.offsets[i]
-    start = book.blocks[i] + d * (d + 1) // 2
-    return book.R[start : start + d]
+    start = land.blocks[i] + d * (d + 1) // 2
+    return land.R[start : start + d]
 
 
 @compiled
 def _descend(s: Array, knobs: Ints, criteria: Ints, land: Landscape, work: Work) -> float:
-    """Sweep over the knobs until a sweep gains nothing; F there."""
-    before = _refresh(s, criteria, land, work)
+    """Sweep over the knobs until none moves any more; F there."""
+    value = _refresh(s, criteria, land, work)
     for _ in range(SWEEPS):
+        moved = False
         for j in knobs:
-            _step(j, s, land, work)
-        after = _refresh(s, criteria, land, work)
-        if before - after <= SETTLED * (1.0 + abs(after)):
-            return after
-        before = after
-    return before
+            moved |= _step(j, s, land, work)
+        if not moved:
+            return value
+        before = value
+        value = _refresh(s, criteria, land, work)
+        if before - value <= SETTLED * (1.0 + abs(value)):
+            return value
+    return value
 
 
 @compiled
@@ -200,7 +192,7 @@ def _refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
             for r in range(f, hi):
                 u[r] += x * work.U[column + r - f]
             column += hi - f
-        v = _v(i, land.book)
+        v = _v(i, hi - lo, land)
         mean = 0.0
         square = 0.0
         for f in range(lo, hi):
@@ -219,24 +211,27 @@ def _power(x: float, n: int) -> float:
 
 
 @compiled
-def _step(j: int, s: Array, land: Landscape, work: Work) -> None:
-    """Put knob j where F is least, all others fixed, and keep the u_i up to date."""
+def _step(j: int, s: Array, land: Landscape, work: Work) -> bool:
+    """Put knob j where F is least, all others fixed, and keep the u_i up to date; if it moved."""
     first, last = land.touch_offsets[j], land.touch_offsets[j + 1]
-    work.A[:] = 0.0
+    work.line.A[:] = 0.0
     degree = 0
     for c in range(last - first):
         degree = max(degree, _expand(land.touch[first + c], j, s, land, work, c))
-    x = _argmin(j, s[j], degree, last - first, land, work)
-    if x != s[j]:
-        s[j] = x
-        for c in range(last - first):
-            i = land.touch[first + c]
-            lo = land.maps.offsets[i]
-            for f in range(land.maps.offsets[i + 1] - lo):
-                y = 0.0
-                for r in range(degree, -1, -1):
-                    y = y * x + work.rise[c, r, f]
-                work.u[lo + f] = y
+    levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
+    x = argmin(s[j], land.low[j], land.high[j], levels, degree, last - first, work.line)
+    if x == s[j]:
+        return False
+    s[j] = x
+    for c in range(last - first):
+        i = land.touch[first + c]
+        lo = land.maps.offsets[i]
+        for f in range(land.maps.offsets[i + 1] - lo):
+            y = 0.0
+            for r in range(degree, -1, -1):
+                y = y * x + work.rise[c, r, f]
+            work.u[lo + f] = y
+    return True
 
 
 @compiled
@@ -270,83 +265,17 @@ def _expand(i: int, j: int, s: Array, land: Landscape, work: Work, c: int) -> in
         for r in range(degree, 0, -1):
             known = (known + rise[r, f]) * s[j]
         rise[0, f] = work.u[lo + f] - known
-    work.Q[c, :] = 0.0
-    work.bonus[c] = land.weights[i] * land.radii[i]
-    v = _v(i, land.book)
+    work.line.Q[c, :] = 0.0
+    work.line.bonus[c] = land.weights[i] * land.radii[i]
+    v = _v(i, d, land)
     for r in range(degree + 1):
+        mean = 0.0
         for f in range(d):
-            work.A[r] += land.weights[i] * rise[r, f] * v[f]
-        for t in range(degree + 1):
+            mean += rise[r, f] * v[f]
+        work.line.A[r] += land.weights[i] * mean
+        for t in range(r, degree + 1):
+            both = 0.0
             for f in range(d):
-                work.Q[c, r + t] += rise[r, f] * rise[t, f]
+                both += rise[r, f] * rise[t, f]
+            work.line.Q[c, r + t] += both if r == t else 2.0 * both
     return degree
-
-
-@compiled
-def _argmin(j: int, now: float, degree: int, readers: int, land: Landscape, work: Work) -> float:
-    """The best value of knob j; its present value `now` unless another is really better."""
-    at, _, _ = _curve(now, degree, readers, work)
-    best, x_best = at - SETTLED * (1.0 + abs(at)), now
-    if land.level_offsets[j + 1] > land.level_offsets[j]:
-        for n in range(land.level_offsets[j], land.level_offsets[j + 1]):
-            y, _, _ = _curve(land.levels[n], degree, readers, work)
-            if y < best:
-                best, x_best = y, land.levels[n]
-        return x_best
-    low, high = land.low[j], land.high[j]
-    gaps = 1 if degree <= 1 else SAMPLES_PER_DEGREE * degree
-    left = low
-    slope_left = 0.0
-    for n in range(gaps + 1):
-        x = high if n == gaps else low + n * (high - low) / gaps
-        y, slope, _ = _curve(x, degree, readers, work)
-        if y < best:
-            best, x_best = y, x
-        if n > 0 and degree > 1 and slope_left < 0.0 < slope:
-            z = _valley(left, x, degree, readers, work)
-            y, _, _ = _curve(z, degree, readers, work)
-            if y < best:
-                best, x_best = y, z
-        left, slope_left = x, slope
-    return x_best
-
-
-@compiled
-def _curve(x: float, degree: int, readers: int, work: Work) -> tuple[float, float, float]:
-    """F along the knob, its slope and its curvature, at x."""
-    y = slope = curvature = 0.0
-    for r in range(degree, -1, -1):
-        curvature = curvature * x + 2.0 * slope
-        slope = slope * x + y
-        y = y * x + work.A[r]
-    for c in range(readers):
-        q = dq = ddq = 0.0
-        for r in range(2 * degree, -1, -1):
-            ddq = ddq * x + 2.0 * dq
-            dq = dq * x + q
-            q = q * x + work.Q[c, r]
-        if q > 0.0:
-            root = np.sqrt(q)
-            y -= work.bonus[c] * root
-            slope -= work.bonus[c] * dq / (2.0 * root)
-            curvature -= work.bonus[c] * (ddq - dq * dq / (2.0 * q)) / (2.0 * root)
-    return y, slope, curvature
-
-
-@compiled
-def _valley(left: float, right: float, degree: int, readers: int, work: Work) -> float:
-    """A point in (left, right) where the slope turns from negative to positive."""
-    x = 0.5 * (left + right)
-    for _ in range(NEWTON_STEPS):
-        _, slope, curvature = _curve(x, degree, readers, work)
-        if slope < 0.0:
-            left = x
-        else:
-            right = x
-        step = x - slope / curvature if curvature > 0.0 else left
-        if not left < step < right:
-            step = 0.5 * (left + right)
-        if abs(step - x) <= 1e-15 + 1e-12 * abs(x):
-            return step
-        x = step
-    return x

@@ -27,7 +27,8 @@ def search(
         state = current.copy()
         if c > 0:
             state[knobs] = domain.sample(rng)[knobs]
-        _sweep(lcb, domain, state, knobs, criteria)
+        if c % 2 == 0:  # a sweep tends to bring different starts to the same place
+            _sweep(lcb, domain, state, knobs, criteria)
         _polish(lcb, domain, state, knobs, criteria)
         found.append(state[knobs])
         values.append(lcb.value(state, criteria))

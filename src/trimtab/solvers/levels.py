@@ -11,24 +11,31 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.domain import BoundBox
+from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers.solution import choose
 
-MOST_COMBINATIONS = 2**18
+MOST_COMBINATIONS = 2**18  # of all free knobs
+MOST_ENTRIES = 2**12  # of all tables
 
 
-def enumerable(domain: BoundBox, knobs: Ints) -> bool:
+def enumerable(domain: BoundBox, graph: Graph, knobs: Ints, criteria: Ints) -> bool:
     """Whether all these knobs have levels, and not too many combinations of them."""
     if domain.leveled.size == 0:
         return False
-    counts = np.diff(domain.level_offsets)[knobs]
-    return bool((counts > 0).all() and np.log2(counts).sum() <= np.log2(MOST_COMBINATIONS))
+    counts = np.diff(domain.level_offsets)
+    if (counts[knobs] == 0).any() or np.log2(counts[knobs]).sum() > np.log2(MOST_COMBINATIONS):
+        return False
+    bits = np.zeros(counts.size)
+    bits[knobs] = np.log2(counts[knobs])
+    entries = sum(2.0 ** float(bits[graph.scope(i)].sum()) for i in criteria.tolist())
+    return entries <= MOST_ENTRIES
 
 
 def enumerate_all(
     lcb: LCB, domain: BoundBox, current: Array, knobs: Ints, criteria: Ints
-) -> tuple[Array, float]:
-    """The best combination of levels of the free knobs, and F there."""
+) -> tuple[Array, float, float]:
+    """The best combination of levels of the free knobs, F there, and the least F of all."""
     graph = lcb.problem.graph
     offsets = domain.level_offsets
     counts = np.diff(offsets)[knobs]
@@ -57,4 +64,4 @@ def enumerate_all(
     levels = index[tied, None] // strides % counts
     states = domain.level_values[offsets[knobs] + levels]
     best = choose(states, total[tied], current[knobs])
-    return states[best], float(total[tied[best]])
+    return states[best], float(total[tied[best]]), float(least)

@@ -37,8 +37,13 @@ def choose(candidates: Array, values: Array, current: Array) -> int:
 
     Nearest is in l1 to the current state; what is still tied goes to the first in
     lexicographic order of the states, so that two runs cannot part over a tie.
+
+    Deviation: the paper's argmin does not say which of several minimisers to take, though
+    before any data there are many.
     """
     limit = values.min()
+    if not np.isfinite(limit):
+        return int(np.argmin(values))
     limit += TIED * (1.0 + abs(limit))
     best = -1
     best_far = np.inf

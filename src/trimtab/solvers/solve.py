@@ -32,32 +32,36 @@ def solve(
         seed: of the starting points.
     """
     graph = lcb.problem.graph
+    now = current.copy()
     state = current.copy()
-    value, exact = 0.0, True
+    value, lower = 0.0, 0.0
+    certified = True
     for knobs, criteria in graph.components() if free is None else graph.parts(free):
         if criteria.size:
-            state[knobs], least, proven = _part(lcb, current, knobs, criteria, starts, seed)
-            value += least
-            exact &= proven
+            state[knobs], here, least = _part(lcb, now, knobs, criteria, starts, seed)
+            value += here
+            certified &= least is not None
+            lower += least or 0.0
     if not np.isfinite(value):
         raise SolverFailed(
             f"the lower confidence bound is {value} at its minimum; the losses or radii "
             "are too large for floating point: rescale them"
         )
-    return Solution(state=state, value=value, lower_bound=value if exact else None)
+    return Solution(state=state, value=value, lower_bound=lower if certified else None)
 
 
 def _part(
-    lcb: LCB, current: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
-) -> tuple[Array, float, bool]:
-    """The best values of one part's knobs, F there, and whether that is proven to be the least."""
-    domain, features = lcb.problem.domain, lcb.problem.features
+    lcb: LCB, now: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
+) -> tuple[Array, float, float | None]:
+    """The best values of one part's knobs, F there, and the least F of all where it is known."""
+    problem = lcb.problem
+    domain, features = problem.domain, problem.features
     if isinstance(domain, BoundBalls):
-        return ball.search(lcb, domain, current, knobs, criteria, starts, seed)
-    if levels.enumerable(domain, knobs):
-        return *levels.enumerate_all(lcb, domain, current, knobs, criteria), True
+        return ball.search(lcb, domain, now, knobs, criteria, starts, seed)
+    if levels.enumerable(domain, problem.graph, knobs, criteria):
+        return levels.enumerate_all(lcb, domain, now, knobs, criteria)
     if isinstance(features, Monomials):
-        found = coordinate.search(lcb, domain, features, current, knobs, criteria, starts, seed)
+        found = coordinate.search(lcb, domain, features, now, knobs, criteria, starts, seed)
     else:
-        found = gradient.search(lcb, domain, current, knobs, criteria, starts, seed)
-    return *found, False
+        found = gradient.search(lcb, domain, now, knobs, criteria, starts, seed)
+    return *found, None

@@ -41,7 +41,8 @@ class Gaussian:
     sigma: float | ArrayLike
 
     def __post_init__(self) -> None:
-        per_item(self.sigma, np.size(self.sigma), "sigma", "criterion", low=0.0, strict=False)
+        sigma = floats(self.sigma, "sigma")
+        per_item(sigma, sigma.size, "sigma", "criterion", low=0.0, strict=False)
 
     def draw(self, rng: np.random.Generator, graph: Graph, t: int) -> Array:
         """The noise of one round: (m,)."""
@@ -54,9 +55,10 @@ class Gaussian:
     def sums(self, rng: np.random.Generator, criteria: Ints, n: Ints) -> tuple[Array, Array]:
         """Independent by Cochran's theorem: a normal mean, and chi-square squares about it."""
         sigma = np.asarray(self.sigma, np.float64)
-        sigma = sigma[criteria] if sigma.ndim else sigma
-        mean = sigma * rng.standard_normal(criteria.size) / np.sqrt(n)
-        squares = 2.0 * sigma**2 * rng.standard_gamma(0.5 * (n - 1))
+        if sigma.ndim:
+            sigma = sigma[criteria]
+        mean = rng.standard_normal(criteria.size) * (sigma / np.sqrt(n))
+        squares = rng.standard_gamma(0.5 * n - 0.5) * (2.0 * sigma * sigma)
         return mean, squares
 
 
@@ -67,7 +69,8 @@ class Bounded:
     width: float | ArrayLike
 
     def __post_init__(self) -> None:
-        per_item(self.width, np.size(self.width), "width", "criterion", low=0.0, strict=False)
+        width = floats(self.width, "width")
+        per_item(width, width.size, "width", "criterion", low=0.0, strict=False)
 
     def draw(self, rng: np.random.Generator, graph: Graph, t: int) -> Array:
         """The noise of one round: (m,)."""
@@ -124,8 +127,8 @@ class Recorded:
 
     def draw(self, rng: np.random.Generator, graph: Graph, t: int) -> Array:
         """Row t of the table, counted from 1."""
-        if t > len(self.table):
-            raise InvalidInput(f"round {t} is beyond the {len(self.table)} rounds of the table")
+        if not 1 <= t <= len(self.table):
+            raise InvalidInput(f"round {t} is not in the table; it has 1 to {len(self.table)}")
         return np.array(self.table[t - 1])
 
     def scales(self, graph: Graph) -> Array:
@@ -134,7 +137,8 @@ class Recorded:
             raise InvalidInput(
                 f"table has {self.table.shape[1]} columns for {graph.criteria} criteria"
             )
-        return np.array([np.std(column[~np.isnan(column)]) for column in self.table.T])
+        seen = [column[~np.isnan(column)] for column in self.table.T]
+        return np.array([column.std() if column.size else 0.0 for column in seen])
 
     def until(self, t: int, need: Ints) -> int:
         """Rounds after t until some criterion has been seen as often as it needs."""

@@ -13,7 +13,7 @@ from trimtab.errors import InvalidInput
 from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
-from trimtab.sim.worlds.noise import Noise
+from trimtab.sim.worlds.noise import Noise, Recorded
 from trimtab.solvers import Solution, solve
 
 OPTIMUM_STARTS = 16
@@ -52,6 +52,8 @@ class World:
         self.theta: Array = read_only(np.concatenate(parts))
         self.missing = number(missing, "missing", low=0.0, strict=False, high=1.0)
         self.noise.scales(problem.graph)  # refuses scales that do not fit
+        if self.missing and isinstance(noise, Recorded):
+            raise InvalidInput("missing with Recorded noise; put NaN into its table instead")
 
     def mean(self, state: Array, criteria: Ints | None = None) -> Array:
         """The expected loss of each criterion, or of those asked for."""

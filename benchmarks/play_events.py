@@ -1,0 +1,163 @@
+"""`play` by events against updating every regression in every round, at k = m = 1000.
+
+Two figures on a ring and on a graph of degree 4 (pairwise quadratic basis):
+
+*Without solves.* A fixed tour of states, moved on whenever some criterion triggers: the
+flushes, the agenda and the sums of Algorithm 1, and no solver. The eager side updates
+all m inverse matrices in every round (Sherman-Morrison, compiled, one call for many
+rounds, so it pays no Python per round) and is given its losses for nothing.
+
+*With solves.* The whole asynchronous run as a user would start it: draws, local solves,
+trace and certificate included. The eager side is charged the same local solves, as
+measured inside the lazy run, on top of its updates.
+
+The eager update costs the same in every round, so it is timed over a few hundred rounds
+and multiplied by the horizon; everything lazy is timed as a whole. All in one process on
+one thread; the last figure is the time of 10^9 rounds over that of 10^6.
+
+    python benchmarks/play_events.py
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+
+import numba
+import numpy as np
+
+import trimtab as tt
+from trimtab.arrays import Array, Ints
+from trimtab.estimators import NodewiseEstimators
+from trimtab.policies import learner as learner_module
+from trimtab.solvers import Solution
+
+K, T, LONG = 1000, 10**6, 10**9
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator, unused-ignore]
+def eager_rounds(
+    rounds: int, losses: Array, phi: Array, offsets: Ints, squares: Ints, P: Array, b: Array
+) -> None:
+    """So many rounds of Sherman-Morrison updates of every criterion."""
+    work = np.empty(64)
+    for _ in range(rounds):
+        for i in range(losses.size):
+            lo, d = offsets[i], offsets[i + 1] - offsets[i]
+            at = squares[i]
+            w = 1.0
+            for r in range(d):
+                x = 0.0
+                for c in range(d):
+                    x += P[at + r * d + c] * phi[lo + c]
+                work[r] = x
+                w += x * phi[lo + r]
+            for r in range(d):
+                x = work[r] / w
+                for c in range(d):
+                    P[at + r * d + c] -= x * work[c]
+                b[lo + r] += losses[i] * phi[lo + r]
+
+
+def eager_seconds(world: tt.worlds.World) -> float:
+    """Seconds of a round in which every criterion's inverse is updated; best of five."""
+    problem = world.problem
+    d = problem.dims
+    state = np.full(problem.knobs, 0.4)
+    squares = np.concatenate(([0], np.cumsum(d**2)))
+    P = np.concatenate([np.eye(n).ravel() for n in d])
+    phi, losses = problem.phi(state), world.mean(state)
+    b, offsets = np.zeros(phi.size), problem.features.offsets
+    eager_rounds(1, losses, phi, offsets, squares, P, b)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        eager_rounds(400, losses, phi, offsets, squares, P, b)
+        times.append((time.perf_counter() - begin) / 400)
+    return min(times)
+
+
+def lazy_without_solves(world: tt.worlds.World, horizon: int) -> tuple[float, int]:
+    """Seconds of a run of Algorithm 1's matrices along a tour of states, and its epochs."""
+    problem = world.problem
+    everybody = problem.all_criteria
+    rng = np.random.default_rng(0)
+    tour = rng.random((64, problem.knobs))
+    mean = [world.mean(state) for state in tour]
+    begin = time.perf_counter()
+    estimators = NodewiseEstimators(
+        problem, reg=np.ones(problem.criteria), factor=2.0, state=tour[0]
+    )
+    t = epochs = 0
+    while t < horizon:
+        rounds = min(estimators.rounds_left(), horizon - t)
+        estimators.skip(rounds, None)
+        t += rounds
+        here = mean[epochs % 64]
+
+        def owed(criteria: Ints, n: Ints, here: Array = here) -> tuple[Array, Array]:
+            noise, squares = world.noise.sums(rng, criteria, n)  # type: ignore[attr-defined]
+            return here[criteria] + noise, squares
+
+        estimators.collect(everybody, owed)
+        estimators.flush(everybody)
+        estimators.reset_clocks(everybody)
+        epochs += 1
+        estimators.deploy(tour[epochs % 64], everybody)
+    return time.perf_counter() - begin, epochs
+
+
+def with_solves(world: tt.worlds.World, horizon: int) -> tuple[float, float, int]:
+    """Seconds of an asynchronous run, seconds of them in its solves, and how many those are."""
+    spent = [0.0, 0.0]
+    solve = learner_module.solve
+
+    def timed(*args: object, **options: object) -> Solution:
+        begin = time.perf_counter()
+        solution = solve(*args, **options)  # type: ignore[arg-type]
+        spent[0] += time.perf_counter() - begin
+        spent[1] += 1
+        return solution
+
+    learner_module.solve = timed  # type: ignore[assignment]
+    try:
+        begin = time.perf_counter()
+        policy = tt.AsyncLazyGraphLinUCB(
+            world.problem, start=np.full(K, 0.5), radius=0.5, cold_start="keep", review=False
+        )
+        tt.play(policy, world, horizon=horizon, seed=1)
+        return time.perf_counter() - begin, spent[0], int(spent[1])
+    finally:
+        learner_module.solve = solve
+
+
+def main() -> None:
+    """Print the table."""
+    print(
+        f"k = m = {K}; Python {platform.python_version()}, numpy {np.__version__}, "
+        f"numba {numba.__version__}, {platform.machine()}"
+    )
+    for name, hops in (("ring", (1,)), ("degree 4", (1, 2))):
+        edges = [(j, (j + hop) % K) for hop in hops for j in range(K)]
+        graph = tt.Graph.from_edges(K, edges)
+        world = tt.worlds.quadratic(graph, seed=3, basis=tt.bases.PairwiseQuadratic())
+        _ = world.optimum
+        lazy_without_solves(world, 1000)
+        with_solves(world, 1000)
+        round_ = eager_seconds(world)
+        plain, epochs = lazy_without_solves(world, T)
+        whole, in_solves, solves = with_solves(world, T)
+        longer, _, _ = with_solves(world, LONG)
+        eager = round_ * T
+        print(
+            f"\n{name}, T = 10^6: an eager round takes {round_ * 1e6:.1f} us, a run {eager:.1f} s"
+        )
+        print(f"  without solves: {plain:.2f} s for {epochs} epochs")
+        print(f"    eager / lazy = {eager / plain:.0f} (must reach 100)")
+        print(f"  Async with solves: {whole:.2f} s, {in_solves:.2f} s of it in {solves} solves")
+        print(f"    eager / lazy = {(eager + in_solves) / whole:.1f} (must reach 15)")
+        print(f"  T = 10^9 over T = 10^6: {longer / whole:.2f} (must stay below 3)")
+
+
+if __name__ == "__main__":
+    main()
