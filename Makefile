@@ -2,8 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Processes pytest spreads over; 0 runs in this one, which shares numba's compilation.
-WORKERS ?= 0
+# Processes pytest spreads over; 0 runs in this one, where it compiles each kernel only once.
+WORKERS ?= auto
 PYTEST_ARGS ?=
 LOCK_ARGS ?=
 PIP := $(BIN)/pip -qq

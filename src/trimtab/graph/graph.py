@@ -287,12 +287,12 @@ class Graph:
         >>> Graph.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)]).reach(np.array([0]))
         (array([0, 1]), array([0, 1, 2]))
         """
-        knobs = read_only(union(self.scope_offsets, self.scope_knobs, criteria))
+        knobs = union(self.scope_offsets, self.scope_knobs, criteria)
         return knobs, self.readers(knobs)
 
     def readers(self, knobs: Ints) -> Ints:
         """The criteria that read any of these knobs, ascending."""
-        return read_only(union(self.touch_offsets, self.touch_criteria, knobs))
+        return union(self.touch_offsets, self.touch_criteria, knobs)
 
     def parts(self, free: Ints) -> tuple[tuple[Ints, Ints], ...]:
         """The parts into which free knobs fall when all others are fixed, with their criteria.
@@ -306,7 +306,7 @@ class Graph:
         group = labels(self.scope_offsets, self.scope_knobs, criteria, free)
         if not group.any():
             return ((free, criteria),)
-        parts = (read_only(free[group == g]) for g in np.unique(group))
+        parts = (free[group == g] for g in np.unique(group))
         return tuple((part, self.readers(part)) for part in parts)
 
     def components(self) -> tuple[tuple[Ints, Ints], ...]:

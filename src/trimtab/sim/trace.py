@@ -165,7 +165,8 @@ class Recorder:
         """What the policy said to the losses of those rounds."""
         self._solves += told.cause != "none"
         self._reviews += told.cause == "review"
-        self._attributions[told.triggered] += 1
+        for i in told.triggered.tolist():
+            self._attributions[i] += 1
 
     def left_at(self, state: Array) -> None:
         """The state that the run ends with, deployed but not played."""

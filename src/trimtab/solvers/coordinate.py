@@ -9,6 +9,7 @@ reads it: what `line` minimises.
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -65,13 +66,23 @@ def search(
     `criteria` are all those that read a free knob. The first descent starts from
     the current state, the others from random points and random corners in turn.
     """
-    problem = lcb.problem
-    graph = problem.graph
-    land = Landscape(
+    land = _LANDSCAPES.get(lcb)
+    if land is None:
+        land = _LANDSCAPES[lcb] = _landscape(lcb, domain, features)
+    return _search(land, current, knobs, criteria, starts, seed)
+
+
+# A landscape only points at arrays that live as long as their LCB.
+_LANDSCAPES: WeakKeyDictionary[LCB, Landscape] = WeakKeyDictionary()
+
+
+def _landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
+    graph, book = lcb.problem.graph, lcb.estimators.book
+    return Landscape(
         maps=features.arrays,
-        blocks=lcb.estimators.book.blocks,
-        R=lcb.estimators.book.R,
-        weights=problem.weights,
+        blocks=book.blocks,
+        R=book.R,
+        weights=lcb.problem.weights,
         radii=lcb.radii,
         touch_offsets=graph.touch_offsets,
         touch=graph.touch_criteria,
@@ -80,7 +91,6 @@ def search(
         level_offsets=domain.level_offsets,
         levels=domain.level_values,
     )
-    return _search(land, current, knobs, criteria, starts, seed)
 
 
 @compiled
@@ -97,7 +107,8 @@ def _search(
     for c in range(starts):
         for n in range(knobs.size):
             s[knobs[n]] = now[n] if c == 0 else _start(knobs[n], c, seed, land)
-        values[c + 1] = _descend(s, knobs, criteria, land, work)
+        value = values[0] if c == 0 else _refresh(s, criteria, land, work)
+        values[c + 1] = _descend(s, value, knobs, criteria, land, work)
         for n in range(knobs.size):
             found[c + 1, n] = s[knobs[n]]
     best = choose(found, values, now)
@@ -162,9 +173,10 @@ def _v(i: int, d: int, land: Landscape) -> Array:
 
 
 @compiled
-def _descend(s: Array, knobs: Ints, criteria: Ints, land: Landscape, work: Work) -> float:
-    """Sweep over the knobs until none moves any more; F there."""
-    value = _refresh(s, criteria, land, work)
+def _descend(
+    s: Array, value: float, knobs: Ints, criteria: Ints, land: Landscape, work: Work
+) -> float:
+    """Sweep over the knobs until none moves any more; F there, having begun at `value`."""
     for _ in range(SWEEPS):
         moved = False
         for j in knobs:
@@ -204,8 +216,10 @@ def _refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
 
 @compiled
 def _power(x: float, n: int) -> float:
-    y = 1.0
-    for _ in range(n):
+    if n == 0:
+        return 1.0
+    y = x
+    for _ in range(1, n):
         y *= x
     return y
 

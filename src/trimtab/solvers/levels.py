@@ -29,7 +29,7 @@ def enumerable(domain: BoundBox, graph: Graph, knobs: Ints, criteria: Ints) -> b
     bits = np.zeros(counts.size)
     bits[knobs] = np.log2(counts[knobs])
     entries = sum(2.0 ** float(bits[graph.scope(i)].sum()) for i in criteria.tolist())
-    return entries <= MOST_ENTRIES
+    return bool(entries <= MOST_ENTRIES)
 
 
 def enumerate_all(

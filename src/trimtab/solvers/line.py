@@ -129,7 +129,7 @@ def _points(low: float, high: float, degree: int, readers: int, line: Line) -> i
                 centre = _bottom_of_Q(x[n], x[n + 1], degree, c, line)
                 q, _, bend = _Q(centre, degree, c, line)
                 reach = np.sqrt(2.0 * q / bend) if q > 0.0 and bend > 0.0 else 0.0
-                if reach < (high - low) / gaps and points + 3 <= x.size:
+                if reach < (high - low) / gaps and not _known(centre, reach, gaps + 1, points, x):
                     x[points] = max(centre - reach, low)
                     x[points + 1] = centre
                     x[points + 2] = min(centre + reach, high)
@@ -138,6 +138,16 @@ def _points(low: float, high: float, degree: int, readers: int, line: Line) -> i
     if points > gaps + 1:
         x[:points].sort()
     return points
+
+
+@compiled
+def _known(centre: float, reach: float, first: int, points: int, x: Array) -> bool:
+    """Whether a dip at about the same place and of about the same width has its points already."""
+    for n in range(first, points, 3):
+        other = x[n + 2] - x[n + 1]
+        if abs(centre - x[n + 1]) <= 0.5 * min(reach, other) and other <= 4 * reach <= 16 * other:
+            return True
+    return False
 
 
 @compiled

@@ -35,8 +35,9 @@ class Solution:
 def choose(candidates: Array, values: Array, current: Array) -> int:
     """The candidate to take: of those tied for the best value the nearest, then the first.
 
-    Nearest is in l1 to the current state; what is still tied goes to the first in
-    lexicographic order of the states, so that two runs cannot part over a tie.
+    Nearest is in l1 to the current state, and nothing is nearer than that state itself.
+    What is still tied goes to the first in lexicographic order of the states, so that two
+    runs cannot part over a tie.
 
     Deviation: the paper's argmin does not say which of several minimisers to take, though
     before any data there are many.
@@ -52,9 +53,9 @@ def choose(candidates: Array, values: Array, current: Array) -> int:
             far = 0.0
             for j in range(current.size):
                 far += abs(candidates[c, j] - current[j])
-            if best < 0 or far < best_far - TIED:
+            if best < 0 or far < best_far - TIED or far == 0.0:
                 best, best_far = c, far
-            elif far <= best_far + TIED:
+            elif best_far > 0.0 and far <= best_far + TIED:
                 for j in range(current.size):
                     if candidates[c, j] != candidates[best, j]:
                         if candidates[c, j] < candidates[best, j]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
 from trimtab.domain import BoundBalls
 from trimtab.errors import SolverFailed
+from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers import ball, coordinate, gradient, levels
 from trimtab.solvers.solution import Solution
@@ -36,7 +39,7 @@ def solve(
     state = current.copy()
     value, lower = 0.0, 0.0
     certified = True
-    for knobs, criteria in graph.components() if free is None else graph.parts(free):
+    for knobs, criteria in _parts(graph, free):
         if criteria.size:
             state[knobs], here, least = _part(lcb, now, knobs, criteria, starts, seed)
             value += here
@@ -48,6 +51,13 @@ def solve(
             "are too large for floating point: rescale them"
         )
     return Solution(state=state, value=value, lower_bound=lower if certified else None)
+
+
+def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
+    if free is not None:
+        return graph.parts(free)
+    # Copies, which may be written to: kernels are compiled for one kind of array only.
+    return ((knobs.copy(), criteria.copy()) for knobs, criteria in graph.components())
 
 
 def _part(
