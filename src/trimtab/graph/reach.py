@@ -1,4 +1,4 @@
-"""Small pieces of a large graph, at a cost that depends on the piece alone."""
+"""Compressed tables of rows, and small pieces of large ones at a cost of the piece alone."""
 
 from __future__ import annotations
 
@@ -53,3 +53,14 @@ def labels(offsets: Ints, items: Ints, rows: Ints, free: Ints) -> Ints:
     for n in range(free.size):
         parent[n] = parent[parent[n]]  # parents have smaller positions, so are final
     return parent
+
+
+def compressed(rows: Ints, columns: Ints, n_rows: int, n_columns: int) -> tuple[Ints, Ints]:
+    """The offsets of the rows and their columns, ascending, from (row, column) pairs.
+
+    One sort of row * n_columns + column does both, several times faster than a lexsort.
+    """
+    keys = np.sort(rows * n_columns + columns)
+    offsets = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=offsets[1:])
+    return offsets, keys % n_columns

@@ -20,7 +20,7 @@ class Told:
     triggered: Ints  # criteria whose determinant passed the factor
     cause: Cause  # why the state was looked at again, or "none"
     moved: float  # l1 length of the move to the state that ask() now gives
-    next_review: int  # rounds until the next review if everything is observed
+    next_review: int  # rounds until the next review if everything is observed; 2^62 for never
 
 
 class Policy(Protocol):

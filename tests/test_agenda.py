@@ -1,0 +1,53 @@
+"""The tournament tree against plain scans, and small pieces of a graph against brute force."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trimtab as tt
+from trimtab.estimators import agenda
+
+
+@given(st.integers(1, 70), st.integers(0, 10**6))
+def test_the_tree_is_a_scan(m: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tree, due = agenda.new_agenda(m), rng.integers(0, 30, m)
+    agenda.put_all(tree, due)
+    for _ in range(12):
+        assert tree[1] == due.min()
+        for now in (-1, 0, 7, 29, 40):
+            assert agenda.due_by(tree, now).tolist() == np.flatnonzero(due <= now).tolist()
+        some = rng.choice(m, size=int(rng.integers(1, m + 1)), replace=False)
+        due[some] = rng.integers(0, 30, some.size)
+        agenda.put(tree, some, due[some])
+
+
+@given(st.integers(0, 10**6))
+def test_reach_and_parts_by_brute_force(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    k, m = int(rng.integers(1, 15)), int(rng.integers(1, 12))
+    widest = min(k, 4) + 1
+    scopes = [
+        rng.choice(k, size=int(rng.integers(1, widest)), replace=False).tolist() for _ in range(m)
+    ]
+    graph = tt.Graph.from_scopes(scopes, knobs=k)
+    some = np.sort(rng.choice(m, size=int(rng.integers(1, m + 1)), replace=False))
+    knobs, criteria = graph.reach(some)
+    assert knobs.tolist() == sorted({j for i in some for j in scopes[i]})
+    assert criteria.tolist() == [i for i in range(m) if set(scopes[i]) & set(knobs.tolist())]
+
+    free = np.sort(rng.choice(k, size=int(rng.integers(1, k + 1)), replace=False))
+    G: nx.Graph[int] = nx.Graph()
+    G.add_nodes_from(free.tolist())
+    for scope in scopes:
+        inside = sorted(set(scope) & set(free.tolist()))
+        G.add_edges_from(pairwise(inside))
+    parts = graph.parts(free)
+    assert [p.tolist() for p, _ in parts] == sorted(map(sorted, nx.connected_components(G)))
+    for part, readers in parts:
+        assert readers.tolist() == [i for i in range(m) if set(scopes[i]) & set(part.tolist())]
