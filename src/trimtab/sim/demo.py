@@ -24,7 +24,8 @@ def run(*, rounds: int, seed: int) -> None:
     world = recommender(noise=NOISE, move_cost=MOVE_COST)
     console.print(
         f"A recommender with {len(KNOBS)} knobs and {len(CRITERIA)} things people complain about. "
-        f"Two policies see the same noisy complaints for {rounds:,} rounds."
+        f"Two policies see the same noisy complaints for {rounds:,} rounds. "
+        "(A first run compiles its kernels before the bars start to move.)"
     )
     with Progress(
         TextColumn("{task.description:<12}"),
