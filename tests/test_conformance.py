@@ -308,3 +308,62 @@ def test_bad_schedules(message: str, options: dict[str, Any]) -> None:
 def test_bad_confidence(message: str, make: Callable[[], object]) -> None:
     with pytest.raises(tt.InvalidInput, match=message):
         make()
+
+
+@policies
+def test_a_masked_loss_is_a_missing_one(name: str) -> None:
+    problem = PROBLEMS["quadratic path"]()
+    masked, missing = (POLICIES[name](problem, start_of(problem), 0) for _ in range(2))
+    for _ in range(5):
+        masked.tell(np.ma.masked_array([0.1, 99.0, 0.2, 0.3], mask=[False, True, False, False]))
+        missing.tell([0.1, np.nan, 0.2, 0.3])
+    assert same(masked.snapshot(), missing.snapshot())
+
+
+@policies
+def test_any_seed_will_do(name: str) -> None:
+    problem = PROBLEMS["quadratic path"]()
+    for seed in (2**53 + 1, 2**63 - 1, 2**64 - 1, 2**70):
+        policy = POLICIES[name](problem, start_of(problem), seed)
+        assert policy.learner.seed == seed
+        drive(policy, 3, 0)
+
+
+class Moody:
+    """A basis function of the user's own that can be made to fail."""
+
+    broken = False
+
+    def __call__(self, i: int, x: Array) -> list[float]:
+        if self.broken:
+            raise RuntimeError("not now")
+        return [1.0, float(x.sum())]
+
+
+@pytest.mark.parametrize("kind", [tt.LazyGraphLinUCB, tt.AsyncLazyGraphLinUCB])
+def test_a_basis_function_that_fails(kind: Callable[..., Policy]) -> None:
+    """A failed solve keeps the losses and the state, a failed place changes nothing at all."""
+    function = Moody()
+    basis = tt.bases.Custom(function=function, bound=5.0)
+    problem = tt.Problem(tt.Graph.complete(2), basis=basis)
+    policy = kind(problem, start=[0.5, 0.5], radius=0.5, cold_start="keep")
+    policy.tell([0.1, 0.2])
+    fingerprint = policy.snapshot
+    before = fingerprint()
+    function.broken = True
+    with pytest.raises(RuntimeError, match="not now"):
+        policy.place([0.2, 0.2])
+    with pytest.raises(RuntimeError, match="not now"):
+        policy.tell([0.1, 0.2])  # the clock has doubled
+    function.broken = False
+    np.testing.assert_array_equal(policy.ask(), before["state"])
+    assert policy.rounds == 2
+    again = tt.restore(problem, policy.snapshot())
+    left, right = policy.tell([0.1, 0.2]), again.tell([0.1, 0.2])
+    assert left.cause in ("review", "trigger")  # the look that failed is made up for
+    assert (left.cause, left.moved, left.next_review) == (
+        right.cause,
+        right.moved,
+        right.next_review,
+    )
+    assert same(policy.snapshot(), again.snapshot())

@@ -209,3 +209,18 @@ def test_a_billion_rounds() -> None:
     bound = tt.theory.max_epochs(world.problem.dims, 10**9, reg=1.0) + tt.theory.max_reviews(10**9)
     assert trace.solves <= bound
     assert 0.0 < trace.regret <= policy.certificate.bound
+
+
+def test_an_interrupted_run_owes_nothing() -> None:
+    """A progress callback that stops the run: what was skipped is paid by the same world."""
+    world = tt.worlds.quadratic(tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), seed=2)
+    policy = tt.AsyncLazyGraphLinUCB(world.problem, start=np.full(4, 0.5), radius=0.5)
+
+    def stop(rounds: int) -> None:
+        if policy.rounds > 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tt.play(policy, world, horizon=10**6, progress=stop)
+    estimators = policy.learner.estimators
+    assert not (estimators._skipped + estimators.book.owed).any()

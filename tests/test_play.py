@@ -474,3 +474,12 @@ def test_a_state_placed_before_the_first_round_is_not_the_policys_move() -> None
     policy.place(policy.ask())  # exactly where it wants to be
     trace = tt.play(policy, place, horizon=1)
     assert trace.start.tolist() == trace.state(1).tolist()
+
+
+def test_the_last_stretch_has_the_rate_of_its_state() -> None:
+    """Also where the last tell has moved the state and nobody has played it yet."""
+    place = world()
+    for horizon in range(2, 12):
+        trace = tt.play(lazy(place), place, horizon=horizon, seed=1)
+        for state, rate in zip(trace.states, trace.rates, strict=True):
+            assert rate == pytest.approx(place.loss(state), rel=1e-12)

@@ -34,7 +34,7 @@ class Run(NamedTuple):
         stretches = zip(self.states, self.rounds, self.rates, self.best, strict=True)
         for state, n, rate, best in stretches:
             recorder.played(state, n, rate=float(rate), best=float(best))
-        recorder.left_at(self.left)
+        recorder.left_at(self.left, rate=float(self.rates[-1]), best=float(self.best[-1]))
         return recorder.trace(prices=self.prices)
 
     @property
@@ -218,7 +218,7 @@ def test_a_long_stretch_costs_one_entry() -> None:
     recorder = Recorder(np.zeros(2), criteria=1)
     recorder.played(np.array([0.5, 0.0]), 10**12, rate=0.25, best=0.125)
     recorder.played(np.array([0.5, 0.0]), 10**12, rate=0.25, best=0.125)
-    recorder.left_at(np.array([0.5, 0.0]))
+    recorder.left_at(np.array([0.5, 0.0]), rate=0.25, best=0.0)
     trace = recorder.trace(prices=np.ones(2))
     assert trace.ends.tolist() == [2 * 10**12]
     assert trace.loss == 0.5e12

@@ -79,12 +79,16 @@ def number(value: Any, name: str, *, low: float, strict: bool, high: float = np.
 
 def whole(value: Any, name: str, *, low: int) -> int:
     """A whole number, at least `low`."""
-    array = floats(value, name)
-    if array.ndim != 0 or not np.isfinite(array) or float(array) != np.floor(array):
-        raise InvalidInput(f"{name} = {value!r}; give a whole number")
-    if array < low:
-        raise InvalidInput(f"{name} = {int(array)}; it must be at least {low}")
-    return int(array)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        n = int(value)  # exact, however large
+    else:
+        array = floats(value, name)
+        if array.ndim != 0 or not np.isfinite(array) or float(array) != np.floor(array):
+            raise InvalidInput(f"{name} = {value!r}; give a whole number")
+        n = int(array)
+    if n < low:
+        raise InvalidInput(f"{name} = {n}; it must be at least {low}")
+    return n
 
 
 def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
@@ -92,6 +96,8 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
 
     They are read at once, so they are not copied.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.where(np.ma.getmaskarray(value), np.nan, floats(value.data, "losses"))
     array = value if isinstance(value, np.ndarray) else floats(value, "losses")
     if array.dtype != np.float64:
         array = floats(array, "losses")

@@ -39,7 +39,7 @@ class Radius(Protocol):
         """beta_i of the criteria that the evidence is about."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Confidence:
     r"""The radius under which all ellipsoids hold at once with probability 1 - delta.
 
@@ -147,7 +147,8 @@ def as_radius(radius: float | ArrayLike | Confidence, m: int) -> Radius:
 def radius_to_plain(radius: Radius) -> dict[str, Any]:
     """The rule as plain scalars and arrays, for a snapshot."""
     if isinstance(radius, BoundConfidence):
-        return {name: getattr(radius, name) for name in ("sigma", "norm", "delta", "form")}
+        arrays = {"sigma": radius.sigma.copy(), "norm": radius.norm.copy()}
+        return arrays | {"delta": radius.delta, "form": radius.form}
     if isinstance(radius, FixedRadius):
         return {"beta": radius.beta.copy()}
     raise InvalidInput(f"a {type(radius).__name__} cannot be saved; use a number or a Confidence")

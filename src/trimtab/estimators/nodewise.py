@@ -71,7 +71,7 @@ class NodewiseEstimators:
         self._skipped = 0  # of these the ones passed over by `skip`
         self._ready = False  # whether every criterion has its shift
         self._agenda = agenda.new_agenda(m)
-        self._measure(problem.all_criteria)
+        self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
 
@@ -115,7 +115,7 @@ class NodewiseEstimators:
         phi = np.empty_like(self.book.phi)
         self.problem.features.fill(phi, state, observed)
         kernels.take_each(observed, phi, losses, count, self.book)
-        self._measure(observed)
+        self.measure(observed)
 
     def triggered(self) -> Ints:
         """The criteria whose determinant has passed the factor since their clock was reset."""
@@ -144,9 +144,10 @@ class NodewiseEstimators:
     def deploy(self, state: Array, criteria: Ints) -> None:
         """Observe from now on at `state`; `criteria`, all flushed, are those to measure anew."""
         self.problem.features.fill(self.book.phi, state, criteria)
-        self._measure(criteria)
+        self.measure(criteria)
 
-    def _measure(self, criteria: Ints) -> None:
+    def measure(self, criteria: Ints) -> None:
+        """Estimated loss, spread and next trigger of these criteria at the deployed state."""
         kernels.measure(criteria, self.factor, self.book)
         self._reschedule(criteria)
 

@@ -62,6 +62,9 @@ class Policy(Protocol):
     ) -> Told:
         """Learn from the losses of a round, or of several at once.
 
+        Input that is refused changes nothing. Should a solve fail (`SolverFailed`, or an
+        error of your own basis function) the losses are learned and the state stays.
+
         Args:
             losses: one per criterion, NaN where none was observed.
             played: the state they belong to, if it is not the one `ask` gives.

@@ -28,7 +28,8 @@ class Certificate:
     """An a-posteriori bound: the regret so far is at most `bound` if all ellipsoids hold.
 
     It is `certified` if every term is: the radius is proven, and every solve came
-    with a lower bound. Otherwise the best value found stands in for that bound.
+    with a lower bound, or was made before any data, where the bound is known. Otherwise
+    the best value found stands in for that bound.
     """
 
     bound: float
@@ -128,13 +129,17 @@ class Learner:
         else:
             free, criteria = self.problem.graph.reach(around)
         self._flush(criteria)
-        solution = solve(
-            self.lcb,
-            self.state,
-            free=free,
-            starts=GLOBAL_STARTS if around is None else LOCAL_STARTS,
-            seed=self.seed + self.solved,
-        )
+        try:
+            solution = solve(
+                self.lcb,
+                self.state,
+                free=free,
+                starts=GLOBAL_STARTS if around is None else LOCAL_STARTS,
+                seed=(self.seed + self.solved) % 2**63,
+            )
+        except Exception:
+            self.estimators.measure(criteria)  # the schedule must fit what has been learned
+            raise
         self.estimators.reset_clocks(reset)
         moved = float(np.abs(solution.state - self.state).sum())
         self._deploy(solution.state, criteria)
@@ -148,6 +153,7 @@ class Learner:
     def place(self, state: ArrayLike) -> None:
         """Deploy the given state; what was seen before stays with the state it belongs to."""
         x = self.problem.domain.check(state, "state")
+        self.problem.phi(x)  # a basis function that refuses the state does so before anything moves
         if not np.array_equal(x, self.state):
             self._flush(self.problem.all_criteria)
             self._deploy(x, self.problem.all_criteria)

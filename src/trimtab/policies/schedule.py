@@ -114,8 +114,9 @@ class LazyPolicy(Policy, Protocol):
 
     def _solve_globally(self) -> float:
         """Deploy the minimiser over all knobs and reset all clocks; how far it moved."""
+        moved = self.learner.resolve(reset=self.problem.all_criteria)
         self._last_global = self.learner.clock
-        return self.learner.resolve(reset=self.problem.all_criteria)
+        return moved
 
     def _told(self, triggered: Ints, moved: float | None) -> Told:
         """What has come of it; `moved` is None if the state was not looked at."""

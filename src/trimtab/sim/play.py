@@ -73,7 +73,9 @@ def play(
         _by_events(policy, world, horizon, seed, recorder, note)
     else:
         _by_rounds(policy, world, horizon, seed, recorder, note)
-    recorder.left_at(policy.ask())
+    now, _ = world.at(horizon)
+    state = policy.ask()
+    recorder.left_at(state, rate=now.loss(state), best=now.optimum.value)
     return recorder.trace(prices=world.problem.move_cost)
 
 
@@ -112,16 +114,18 @@ def _by_events(
         now, last = world.at(t + 1)
         stop = horizon if last is None else min(horizon, last)
         losses = losses_of(now, rng, t)
-        while t < stop:
-            state = policy.ask()
-            losses.means.visit(state)
-            rate = losses.means.rate
-            rounds, seen = losses.next_jump(policy, t, stop)
-            t += rounds
-            told = policy.skip(rounds, losses.owed, seen=seen)
-            _record(recorder, state, rounds, rate, now.optimum.value, told)
-            progress(rounds)
-        policy.settle()  # what comes next has other means, or another owner
+        try:
+            while t < stop:
+                state = policy.ask()
+                losses.means.visit(state)
+                rate = losses.means.rate
+                rounds, seen = losses.next_jump(policy, t, stop)
+                t += rounds
+                told = policy.skip(rounds, losses.owed, seen=seen)
+                _record(recorder, state, rounds, rate, now.optimum.value, told)
+                progress(rounds)
+        finally:
+            policy.settle()  # what comes next has other means, or another owner
 
 
 def _record(

@@ -104,7 +104,7 @@ class Trace:
         return np.interp(at, np.concatenate(([0], self.ends)), paid)
 
     def movement_at(self, rounds: ArrayLike) -> Array:
-        """The l1 length of the path up to each of the given rounds."""
+        """The l1 length of the path to the state of each of the given rounds."""
         at = self._rounds(rounds)
         path = np.concatenate(([0.0], np.cumsum(self._steps)))
         begun = np.where(at > 0, np.searchsorted(self.ends, at) + 1, 0)
@@ -168,10 +168,10 @@ class Recorder:
         for i in told.triggered.tolist():
             self._attributions[i] += 1
 
-    def left_at(self, state: Array) -> None:
+    def left_at(self, state: Array, *, rate: float, best: float) -> None:
         """The state that the run ends with, deployed but not played."""
-        if self._ends and not np.array_equal(state, self._state):
-            self.played(state, 0, rate=self._rates[-1], best=self._best[-1])
+        if not np.array_equal(state, self._state):
+            self.played(state, 0, rate=rate, best=best)
 
     def trace(self, *, prices: Array) -> Trace:
         """The finished record."""

@@ -23,7 +23,7 @@ from trimtab.compiled import compiled
 SAMPLES_PER_DEGREE = 4  # a gap between samples for every half power of Q
 NEWTON_STEPS = 60
 TURN_STEPS = 8
-SETTLED = 1e-11  # relative: gains below this are none
+SETTLED = 1e-11  # times 1 + |F|: gains below this are none
 
 
 class Line(NamedTuple):

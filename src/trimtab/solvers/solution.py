@@ -9,7 +9,7 @@ import numpy as np
 from trimtab.arrays import Array
 from trimtab.compiled import compiled
 
-TIED = 1e-9  # relative: candidates this close to the best value count as equal
+TIED = 1e-9  # times 1 + |F|: candidates this close to the best value count as equal
 
 
 @dataclass(frozen=True)
