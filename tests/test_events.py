@@ -39,8 +39,9 @@ class Watched:
 def random_problem(rng: np.random.Generator, domain: str, *, overlap: bool = True) -> tt.Problem:
     """A random problem; on balls with a criterion across two of them where `overlap` says so.
 
-    Such a criterion can make the minimiser ill-conditioned: rounding of 1e-15 in the
-    statistics then moves it by 1e-8, by either path.
+    Such a criterion can leave a continuum of minimisers, where two directions of a ball
+    are still unexplored: every state of a circle has the least F to 1e-11. Which of them
+    the search visits is then decided by rounding, so that two runs may part.
     """
     if domain == "balls":
         sizes = rng.integers(1, 4, int(rng.integers(2, 6)))
