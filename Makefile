@@ -1,6 +1,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
+BENCHMARKS ?=
 STAMP := $(VENV)/.installed
 # Processes pytest spreads over; 0 runs in this one, where it compiles each kernel only once.
 WORKERS ?= auto
@@ -14,7 +16,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint format lock clean fresh-kernels
+.PHONY: help demo test bench lint format lock clean fresh-kernels
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -25,6 +27,9 @@ demo: $(STAMP) fresh-kernels  ## Set up if needed and run the demonstration
 
 test: lint fresh-kernels  ## Set up if needed and run every check and test
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+bench: $(BENCH)/.installed fresh-kernels  ## Measure everything against its rivals; writes benchmarks/RESULTS.md
+	$(BENCH)/bin/python benchmarks/run.py $(BENCHMARKS)
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/ruff check
@@ -42,7 +47,7 @@ lock: $(STAMP)  ## Renew requirements/dev.txt (LOCK_ARGS=--upgrade for new versi
 		--output-file requirements/dev.txt pyproject.toml
 
 clean:  ## Remove the environment and everything generated
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name '*.nbi' -delete -o -name '*.nbc' -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -60,4 +65,10 @@ $(STAMP): pyproject.toml requirements/dev.txt
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BENCH)/.installed: pyproject.toml requirements/bench.txt
+	@echo "Setting up $(BENCH) ..."
+	@$(PYTHON) -m venv $(BENCH)
+	@$(BENCH)/bin/pip -qq install -r requirements/bench.txt -e .
 	@touch $@

@@ -55,6 +55,44 @@ def by_hand(reference: Reference, graph: Graph, i: int, states: Array) -> Array:
     return np.array(reference({j: states[:, j] for j in scope}, centre))
 
 
+# The bound at many states, from the factors alone
+
+
+def terms_at(lcb: LCB, features: Callable[[int], Array]) -> tuple[Array, Array]:
+    """Weighted means and widths without radii, (m, S) each, from features (d, S) by hand."""
+    means, widths = [], []
+    for i, w in enumerate(lcb.problem.weights):
+        R, v, _ = lcb.estimators.split(i)
+        u = np.linalg.solve(R, features(i))
+        means.append(w * (v @ u))
+        widths.append(w * np.sqrt((u * u).sum(axis=0)))
+    return np.array(means), np.array(widths)
+
+
+def values_at(lcb: LCB, reference: Reference, states: Array) -> Array:
+    """F at the states (S, k), with the features from their definition."""
+    graph, top = lcb.problem.graph, lcb.problem.domain.high[None]
+
+    def features(i: int) -> Array:
+        longest = np.linalg.norm(by_hand(reference, graph, i, top))
+        return by_hand(reference, graph, i, states) / longest
+
+    means, widths = terms_at(lcb, features)
+    return np.asarray(means.sum(axis=0) - lcb.radii @ widths)
+
+
+def lattice(*axes: Array) -> Array:
+    """Every combination of the axes' values: (S, k)."""
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+
+def bound_at(lcb: LCB, states: Array) -> Array:
+    """F at the states (S, k), for any basis: the features are the problem's own."""
+    phi, offsets = np.array([lcb.problem.phi(s) for s in states]), lcb.problem.features.offsets
+    means, widths = terms_at(lcb, lambda i: phi[:, offsets[i] : offsets[i + 1]].T)
+    return np.asarray(means.sum(axis=0) - lcb.radii @ widths)
+
+
 # Problems
 
 

@@ -66,7 +66,9 @@ def test_weighted_tell_is_repeated_tell() -> None:
 def test_reviews_at_every_doubling() -> None:
     """Where nothing can trigger, reviews come at rounds 2, 4, 8, ..."""
     world = tt.worlds.linear(ring(3), seed=0)
-    basis = tt.bases.Custom(function=lambda i, x: [0.0, 0.0], bound=1.0)
+    basis = tt.bases.Custom(
+        function=lambda i, x: [0.0, 0.0], bound=1.0, jacobian=lambda i, x: np.zeros((2, x.size))
+    )
     problem = tt.Problem(world.problem.graph, basis=basis)
     policy = tt.LazyGraphLinUCB(problem, start=np.zeros(3), radius=0.5)
     causes = {t: policy.tell(np.ones(3)).cause for t in range(1, 70)}

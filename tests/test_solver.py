@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from tests.builders import (
     Datum,
     Reference,
     affine,
-    by_hand,
     example_1,
+    lattice,
     linear,
     noise,
     played,
@@ -24,6 +24,8 @@ from tests.builders import (
     quadratic,
     random_graph,
     random_posterior,
+    terms_at,
+    values_at,
 )
 from trimtab.arrays import Array
 from trimtab.bases import (
@@ -35,7 +37,7 @@ from trimtab.bases import (
     Polynomial,
     Quadratic,
 )
-from trimtab.domain import Box
+from trimtab.domain import Balls, Box, Domain
 from trimtab.errors import SolverFailed
 from trimtab.estimators import as_radius
 from trimtab.graph import Graph
@@ -49,36 +51,8 @@ TIED = 1e-9  # the tie-break may give away this much, relatively
 
 
 def worse(value: float, best: float) -> float:
-    """By how much a value exceeds the best known one, on the scale of the tie-break."""
-    return (value - best) / (1.0 + abs(best))
-
-
-def terms_at(lcb: LCB, features: Callable[[int], Array]) -> tuple[Array, Array]:
-    """Weighted means and widths without radii, (m, S) each, from features (d, S) by hand."""
-    means, widths = [], []
-    for i, w in enumerate(lcb.problem.weights):
-        R, v, _ = lcb.estimators.split(i)
-        u = np.linalg.solve(R, features(i))
-        means.append(w * (v @ u))
-        widths.append(w * np.sqrt((u * u).sum(axis=0)))
-    return np.array(means), np.array(widths)
-
-
-def values_at(lcb: LCB, reference: Reference, states: Array) -> Array:
-    """F at the states (S, k), with the features from their definition."""
-    graph, top = lcb.problem.graph, lcb.problem.domain.high[None]
-
-    def features(i: int) -> Array:
-        longest = np.linalg.norm(by_hand(reference, graph, i, top))
-        return by_hand(reference, graph, i, states) / longest
-
-    means, widths = terms_at(lcb, features)
-    return np.asarray(means.sum(axis=0) - lcb.radii @ widths)
-
-
-def lattice(*axes: Array) -> Array:
-    """Every combination of the axes' values: (S, k)."""
-    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    """By how much a value exceeds the best known one, relatively."""
+    return 0.0 if value == best else (value - best) / abs(best)
 
 
 def random_current(lcb: LCB, rng: np.random.Generator) -> Array:
@@ -206,22 +180,41 @@ def test_linear_features_make_the_bound_concave(basis: Basis, reference: Referen
     assert bent > 100  # it is not merely linear
 
 
+def assert_best_vertex(lcb: LCB, reference: Reference, current: Array) -> None:
+    """The solution is a vertex in every knob that is read, as good as the best, and proven."""
+    found = solve(lcb, current)
+    read = np.unique(lcb.problem.graph.scope_knobs)
+    assert np.isin(found.state[read], [0.0, 1.0]).all()
+    vertices = lattice(*[np.array([0.0, 1.0])] * current.size)
+    least = values_at(lcb, reference, vertices).min()
+    assert found.value == pytest.approx(least, rel=1e-12)
+    assert found.lower_bound == pytest.approx(least, rel=1e-12)
+    assert found.certified
+    assert found.gap is not None
+    assert found.gap >= 0.0
+
+
 @AFFINE
 @pytest.mark.parametrize("k", [1, 4, 7, 10])
 def test_linear_features_lead_to_the_best_vertex(
     k: int, basis: Basis, reference: Reference
 ) -> None:
     rng = np.random.default_rng(k)
-    vertices = lattice(*[np.array([0.0, 1.0])] * k)
     for n in range(40):
         graph = Graph.complete(k) if n % 4 == 0 else random_graph(rng, k, k, widest=4)
         lcb = random_posterior(rng, graph, basis, states=int(rng.integers(0, 9)))
-        found = solve(lcb, rng.random(k))
-        read = np.unique(graph.scope_knobs)
-        assert np.isin(found.state[read], [0.0, 1.0]).all()
-        # Eight searches find the best of up to 2^7 vertices; beyond, nearly the best.
-        short = TIED if k <= 7 else 0.02
-        assert worse(found.value, values_at(lcb, reference, vertices).min()) <= short
+        assert_best_vertex(lcb, reference, rng.random(k))
+
+
+@pytest.mark.parametrize("data", [noise, played])
+@pytest.mark.parametrize("k", range(2, 17))
+def test_linear_features_of_up_to_16_knobs_in_one_piece_are_solved_exactly(
+    k: int, data: Callable[..., list[Datum]]
+) -> None:
+    rng = np.random.default_rng((k, 16))
+    for basis, reference in ((Linear(), linear), (Linear(intercept=True), affine)):
+        lcb = random_posterior(rng, Graph.complete(k), basis, data=data, states=8)
+        assert_best_vertex(lcb, reference, rng.random(k))
 
 
 # Many knobs
@@ -331,12 +324,11 @@ def test_levels_are_certified_when_all_combinations_were_tried() -> None:
     ).certified
 
 
-def test_too_many_combinations_are_searched_instead() -> None:
-    """A chain of 10 knobs with 4 levels each, against min-sum elimination along the chain."""
+def test_a_long_chain_of_levels_is_solved_exactly() -> None:
+    """4^10 combinations, against min-sum elimination along the chain."""
     rng = np.random.default_rng(5)
     k, levels = 10, np.array([0.0, 0.2, 0.7, 1.0])
     chain = Graph.from_scopes([[j, j + 1] for j in range(k - 1)], knobs=k)
-    exact = 0
     for data in (noise, played) * 10:
         lcb = random_posterior(rng, chain, Quadratic(), domain=Box(levels=[levels] * k), data=data)
         found = solve(lcb, random_current(lcb, rng))
@@ -348,9 +340,33 @@ def test_too_many_combinations_are_searched_instead() -> None:
             states[:, [i, i + 1]] = pairs
             table = np.array([lcb.value(s, np.array([i])) for s in states]).reshape(4, 4)
             best = (best[:, None] + table).min(axis=0)
-        assert worse(best.min(), found.value) <= 1e-12  # nothing is better than the best
-        exact += worse(found.value, best.min()) <= TIED
-    assert exact >= 16  # of 20; a search, not a proof
+        assert found.certified
+        assert found.value == pytest.approx(best.min(), rel=1e-12)
+
+
+def test_too_many_combinations_are_searched_instead() -> None:
+    """Eight criteria that all read eight knobs of 9 levels; a search, not a proof.
+
+    Two knobs at once are beyond what a descent looks at, so now and then a pair is missed.
+    """
+    rng = np.random.default_rng(6)
+    k, levels = 8, np.linspace(0.0, 1.0, 9)
+    pairs = list(combinations(range(k), 2))
+    missed = 0
+    for data in (noise, played) * 4:
+        lcb = random_posterior(
+            rng, Graph.complete(k), Quadratic(), domain=Box(levels=[levels] * k), data=data
+        )
+        found = solve(lcb, random_current(lcb, rng))
+        assert np.isin(found.state, levels).all()
+        assert not found.certified
+        assert found.counters.kicks > 0
+        states = np.repeat(found.state[None], len(pairs) * 81, axis=0).reshape(-1, 81, k)
+        for n, pair in enumerate(pairs):
+            states[n][:, pair] = lattice(levels, levels)
+        F = values_at(lcb, quadratic, states.reshape(-1, k))
+        missed += worse(found.value, F.min()) > TIED
+    assert missed <= 1  # of 8
 
 
 # Some knobs only
@@ -435,20 +451,33 @@ def test_a_knob_nobody_reads_never_moves(basis: Basis) -> None:
 # What a solution says
 
 
-def test_a_solution_reports_its_value_and_no_bound() -> None:
+@pytest.mark.parametrize(
+    ("basis", "proven"), [(Quadratic(), False), (Linear(), True), (FourierFeatures(6), False)]
+)
+def test_a_solution_reports_its_value_and_a_bound_where_it_has_one(
+    basis: Basis, proven: bool
+) -> None:
     rng = np.random.default_rng(0)
-    graph = Graph.cliques([2, 3])
-    for basis in (Quadratic(), Linear(), FourierFeatures(6)):
-        lcb = random_posterior(rng, graph, basis)
-        current = rng.random(5)
-        kept = current.copy()
-        found = solve(lcb, current, starts=3)
-        assert current.tolist() == kept.tolist()
-        assert not np.shares_memory(found.state, current)
-        assert found.value == pytest.approx(lcb.value(found.state), rel=1e-12)
-        assert (found.lower_bound, found.gap, found.certified) == (None, None, False)
-    bounded = Solution(state=current, value=2.0, lower_bound=1.5)
+    lcb = random_posterior(rng, Graph.cliques([2, 3]), basis)
+    current = rng.random(5)
+    kept = current.copy()
+    found = solve(lcb, current, effort=0.4)
+    assert current.tolist() == kept.tolist()
+    assert not np.shares_memory(found.state, current)
+    assert found.value == pytest.approx(lcb.value(found.state), rel=1e-12)
+    assert found.certified == proven
+    if found.lower_bound is None:
+        assert found.gap is None
+    else:
+        assert found.lower_bound <= found.value
+        assert found.gap == pytest.approx(0.0, abs=1e-12 * abs(found.value))
+
+
+def test_the_gap_is_the_value_above_the_bound() -> None:
+    bounded = Solution(state=np.zeros(1), value=2.0, lower_bound=1.5)
     assert (bounded.gap, bounded.certified) == (0.5, True)
+    unknown = Solution(state=np.zeros(1), value=2.0, lower_bound=None)
+    assert (unknown.gap, unknown.certified) == (None, False)
 
 
 @pytest.mark.parametrize("basis", [Quadratic(), FourierFeatures(6)], ids=["monomial", "fourier"])
@@ -482,8 +511,8 @@ def test_choose_takes_the_least_value_however_far() -> None:
     ("values", "taken"),
     [
         ([-1.0, -1.0, -1.0], 0),  # the current state wins a tie
-        ([-1.0 + 1.9e-9, -1.0, -1.0], 0),  # also a near one: 1e-9 of 1 + |-1|
-        ([-1.0 + 2.1e-9, -1.0, -1.0], 1),  # then the nearest of the others
+        ([-1.0 + 0.9e-9, -1.0, -1.0], 0),  # also a near one: 1e-9 of |-1|
+        ([-1.0 + 1.1e-9, -1.0, -1.0], 1),  # then the nearest of the others
         ([0.0, -1.0, -1.0 - 1e-12], 1),
         ([0.0, 0.0, -1.0], 2),
     ],
@@ -544,6 +573,52 @@ def test_of_equal_minima_the_nearest_is_chosen(current: list[float], expected: l
     assert solve(lcb, np.array(current)).state.tolist() == expected
 
 
+SCALES = pytest.mark.parametrize("scale", [1e-12, 1e12])
+ROUTES: list[Any] = [
+    pytest.param(Quadratic(), None, id="quadratic"),
+    pytest.param(Polynomial(3), None, id="cubic"),
+    pytest.param(Linear(), None, id="vertices"),
+    pytest.param(Linear(), Balls([[0, 1], [2, 3]]), id="balls"),
+    pytest.param(Linear(), Balls([[0, 1, 2, 3]]), id="one ball"),
+    pytest.param(Quadratic(), Box(levels=[[0.0, 0.3, 0.6, 1.0]] * 4), id="levels"),
+    pytest.param(Quadratic(), Box(levels={0: [0.0, 0.5, 1.0]}), id="some levels"),
+    pytest.param(FourierFeatures(8), Box(levels=[[0.0, 0.4, 1.0]] * 4), id="fourier on levels"),
+    pytest.param(
+        FourierFeatures(8),
+        None,
+        id="fourier",
+        marks=pytest.mark.xfail(reason="L-BFGS-B's ftol and gtol are absolute below 1"),
+    ),
+]
+
+
+@SCALES
+@pytest.mark.parametrize(("basis", "domain"), ROUTES)
+def test_the_unit_of_the_losses_does_not_matter(
+    basis: Basis, domain: Domain | None, scale: float
+) -> None:
+    """What counts as equal is measured against |F|, and never against 1."""
+    whole, halves = [0, 1, 2, 3], [[0, 1], [2, 3]]
+    graph = Graph.from_scopes([whole] if domain == Balls([whole]) else [whole, *halves], knobs=4)
+    moved = 0
+    for seed in range(10):
+        found = []
+        for unit in (1.0, scale):
+            rng = np.random.default_rng(seed)
+            weights = unit * rng.uniform(0.3, 3.0, size=graph.criteria)
+            problem = Problem(graph, basis=basis, domain=domain, weights=weights)
+            data = noise(problem, rng, states=6)
+            reg, radii = rng.uniform(0.1, 2.0, size=(2, graph.criteria))
+            lcb = posterior(problem, data, reg=reg, radii=radii)
+            current = random_current(lcb, rng)
+            found += [solve(lcb, current), solve(lcb, current, price=0.05 * unit)]
+        for plain, scaled in ((found[0], found[2]), (found[1], found[3])):
+            assert scaled.state == pytest.approx(plain.state, abs=1e-6)
+            assert scaled.value == pytest.approx(scale * plain.value, rel=1e-9, abs=0.0)
+            moved += not np.array_equal(plain.state, current)
+    assert moved >= 15  # of 20
+
+
 # Bases without an exact step
 
 
@@ -552,18 +627,21 @@ def bumps(i: int, x: Array) -> Any:
 
 
 def bump_slopes(i: int, x: Array) -> Any:
-    """The derivatives for a scope of one knob."""
-    return np.array([0.0 * x, 4.0 * np.cos(4.0 * x + i), -2.0 * np.sin(2.0 * x)])
+    J = np.zeros((3, x.size))
+    J[1, 0], J[2] = 4.0 * np.cos(4.0 * x[0] + i), -2.0 * np.sin(2.0 * x.sum())
+    return J
 
 
 def bumps_at(i: int, x: Array) -> Array:
     return np.array([x**0, np.sin(4.0 * x + i), np.cos(2.0 * x)]) / 2.0
 
 
-SMOOTH: list[tuple[Basis, Callable[[int, Array], Array]]] = [
-    (Custom(function=bumps, bound=2.0), bumps_at),
-    (Custom(function=bumps, bound=2.0, jacobian=bump_slopes), bumps_at),
-]
+BUMPS = Custom(function=bumps, bound=2.0, jacobian=bump_slopes)
+DIFFERENCES = pytest.param(
+    Custom(function=bumps, bound=2.0),
+    bumps_at,
+    marks=pytest.mark.filterwarnings("ignore::trimtab.errors.FiniteDifferences"),
+)
 
 
 def fourier(dim: int, lengthscale: float, seed: int) -> tuple[Basis, Callable[[int, Array], Array]]:
@@ -581,7 +659,11 @@ def fourier(dim: int, lengthscale: float, seed: int) -> tuple[Basis, Callable[[i
 @pytest.mark.parametrize("data", [noise, played])
 @pytest.mark.parametrize(
     ("basis", "features"),
-    [*SMOOTH, *(fourier(*shape) for shape in ((8, 0.5, 1), (9, 0.5, 2), (30, 0.5, 3)))],
+    [
+        DIFFERENCES,
+        (BUMPS, bumps_at),
+        *(fourier(*shape) for shape in ((8, 0.5, 1), (9, 0.5, 2), (30, 0.5, 3))),
+    ],
     ids=["custom", "custom with slopes", "even", "odd", "many"],
 )
 def test_smooth_bases_are_solved_nearly_as_well_as_by_a_dense_grid(
@@ -614,7 +696,11 @@ def test_a_single_search_finds_the_middle_of_three_valleys() -> None:
     def ripple(i: int, x: Any) -> Any:
         return [np.cos(18.0 * (x[0] - 0.45)), 4.0 * (x[0] - 0.45) ** 2]
 
-    problem = Problem(Graph.complete(1), basis=Custom(function=ripple, bound=2.0))
+    def slopes(i: int, x: Any) -> Any:
+        return [[-18.0 * np.sin(18.0 * (x[0] - 0.45))], [8.0 * (x[0] - 0.45)]]
+
+    basis = Custom(function=ripple, bound=2.0, jacobian=slopes)
+    problem = Problem(Graph.complete(1), basis=basis)
     data = [
         Datum(np.array([x]), np.array([ripple(0, [x])[1] - ripple(0, [x])[0]]), np.array([1000]))
         for x in (0.1, 0.5, 0.8)
@@ -624,12 +710,12 @@ def test_a_single_search_finds_the_middle_of_three_valleys() -> None:
     falls = np.diff(F) < 0
     assert np.count_nonzero(falls[:-1] & ~falls[1:]) == 3
     for x in (0.0, 1.0):
-        assert worse(solve(lcb, np.array([x]), starts=1).value, F.min()) <= 1e-8
+        assert worse(solve(lcb, np.array([x]), effort=0).value, F.min()) <= 1e-8
 
 
 @pytest.mark.parametrize(
     "basis",
-    [FourierFeatures(8, lengthscale=0.1), Custom(function=bumps, bound=2.0), Quadratic(), Linear()],
+    [FourierFeatures(8, lengthscale=0.1), BUMPS, Quadratic(), Linear()],
     ids=["fourier", "custom", "quadratic", "linear"],
 )
 def test_no_basis_leads_to_a_state_worse_than_the_current_one(basis: Basis) -> None:
@@ -640,7 +726,7 @@ def test_no_basis_leads_to_a_state_worse_than_the_current_one(basis: Basis) -> N
         lcb = random_posterior(rng, random_graph(rng, 4, 4), basis, domain=box)
         current = random_current(lcb, rng)
         for _ in range(2):  # the second time from where the first has led
-            found = solve(lcb, current, starts=2, seed=7)
+            found = solve(lcb, current, effort=0.3, seed=7)
             assert lcb.problem.domain.contains(found.state)
             assert worse(found.value, lcb.value(current)) <= TIED
             better += found.value < lcb.value(current) - 1e-6

@@ -148,7 +148,9 @@ def test_theorem_1_prime() -> None:
 
 def test_theorem_1_needs_every_epoch() -> None:
     """The printed proof bounds a criterion's widths by its own triggers; it may have none."""
-    basis = tt.bases.Custom(function=lambda i, x: [1.0 if i == 0 else 0.5], bound=1.0)
+    basis = tt.bases.Custom(
+        function=lambda i, x: [1.0 if i == 0 else 0.5], bound=1.0, jacobian=lambda i, x: [[0.0]]
+    )
     problem = tt.Problem(tt.Graph.from_scopes([[0], [1]], knobs=2), basis=basis)
     policy = tt.LazyGraphLinUCB(problem, start=[0.5, 0.5], radius=1.0, review=False)
     T, width, n = 10_000, 0.0, 0

@@ -8,6 +8,10 @@
         Conflict         the decision told is not one that was asked             exit 1
         SolverFailed     no usable minimiser of the LCB                          exit 1
 
+and one warning::
+
+    FiniteDifferences    a user's basis has no derivatives, and a solve needs them
+
 A message says what was wrong, where, which value, and what to do about it. A
 call that raises one of these has changed nothing.
 """
@@ -39,3 +43,7 @@ class Conflict(TrimtabError):
 
 class SolverFailed(TrimtabError):
     """No usable minimiser of the lower confidence bound was found."""
+
+
+class FiniteDifferences(UserWarning):
+    """A basis without a Jacobian is differentiated numerically."""

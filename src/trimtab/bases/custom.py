@@ -24,8 +24,8 @@ class Custom:
     `values` are the knobs of the criterion's scope in ascending order. `bound`
     promises that no feature vector is longer than that anywhere in the domain;
     a longer one is refused when it appears, since every guarantee rests on it.
-    ``jacobian(criterion, values)`` gives the (d, n) derivatives; without it they
-    are taken by finite differences.
+    ``jacobian(criterion, values)`` gives the (d, n) derivatives; without it a solve that
+    needs them takes finite differences, and warns.
 
     >>> import trimtab as tt
     >>> basis = tt.bases.Custom(function=lambda i, x: [1.0, x[0] ** 2 + i], bound=2.5)
@@ -71,6 +71,11 @@ class CustomFeatures:
         self.bounds = read_only(np.full(graph.criteria, 1.0 if basis.normalize else basis.bound))
         self._basis, self._graph, self._domain = basis, graph, domain
         self._scale = 1.0 / basis.bound if basis.normalize else 1.0
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether the user has given the derivatives."""
+        return self._basis.jacobian is not None
 
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""

@@ -86,6 +86,7 @@ class Fourier:
         self.arrays = arrays
         self.offsets = arrays.offsets
         self.bounds = bounds
+        self.shortest_wave = 2.0 * np.pi / float(np.abs(arrays.W).max())  # along a knob
 
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""

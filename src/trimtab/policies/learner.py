@@ -17,8 +17,8 @@ from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import solve
 
-GLOBAL_STARTS = 8  # local searches where every knob may move
-LOCAL_STARTS = 1  # and where only a neighbourhood may: see docs/decisions/0007
+GLOBAL_EFFORT = 1.0  # where every knob may move
+LOCAL_EFFORT = 0.0  # and where only a neighbourhood may: see docs/decisions/0007
 
 _SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
 
@@ -134,7 +134,7 @@ class Learner:
                 self.lcb,
                 self.state,
                 free=free,
-                starts=GLOBAL_STARTS if around is None else LOCAL_STARTS,
+                effort=GLOBAL_EFFORT if around is None else LOCAL_EFFORT,
                 seed=(self.seed + self.solved) % 2**63,
             )
         except Exception:

@@ -20,7 +20,8 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.domain import BoundBalls
 from trimtab.lcb import LCB
-from trimtab.solvers.solution import choose
+from trimtab.solvers.part import Part
+from trimtab.solvers.solution import Counters, Solution, choose
 from trimtab.solvers.starts import mix
 
 SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none
@@ -165,47 +166,74 @@ class Local:
         return share * u, share
 
 
-def search(
-    lcb: LCB,
-    domain: BoundBalls,
-    current: Array,
-    knobs: Ints,
-    criteria: Ints,
-    starts: int,
-    seed: int,
-) -> tuple[Array, float, float | None]:
-    """The best state of the free blocks, F there, and the least F of all where it is known."""
-    local = Local.of(lcb, domain, current, knobs, criteria)
-    now = current[knobs]
-    alone = len(local.blocks) == 1 and criteria.size == 1
-    exact = alone and bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read
-    if exact:
+def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
+    """The best state of the free blocks; with a lower bound where one ball is read alone."""
+    local = Local.of(part.lcb, domain, part.now, part.knobs, part.criteria)
+    now, price = part.now[part.knobs], part.price[part.knobs]
+    alone = len(local.blocks) == 1 and part.criteria.size == 1
+    alone &= bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read
+    begin = [now]
+    if alone:
         beta = float(local.bonus[0])
-        found = [now, *farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
+        begin += [*farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
+    exact = alone and not price.any()
+    if exact:
+        found = begin
     else:
         rng = np.random.default_rng(int(mix(np.uint64(seed))))
-        begin = [now, *(domain.sample(rng)[knobs] for _ in range(1, starts))]
-        found = [now, *(_polish(local, _descend(local, x)) for x in begin)]
-    values = np.array([local.value(x) for x in found])
+        begin += [domain.sample(rng)[part.knobs] for _ in range(1, starts)]
+        found = [now, *(_descend(local, x, now, price) for x in begin)]
+        if not price.any():
+            found[1:] = [_polish(local, x) for x in found[1:]]
+    values = np.array([local.value(x) + part.toll(x) for x in found])
     best = choose(np.array(found), values, now)
-    return found[best], float(values[best]), float(values.min()) if exact else None
+    least = float(values.min()) if exact else None
+    return Solution(found[best], float(values[best]), least, Counters(steps=len(found) - 1))
 
 
-def _descend(local: Local, x: Array) -> Array:
-    """Block after block to the sphere along the tangent, until a sweep gains nothing.
+def _descend(local: Local, x: Array, now: Array, price: Array) -> Array:
+    """Block after block to the best point of the ball for the tangent, until nothing is gained.
 
-    F is concave, so the point of the sphere that is least on its tangent is no worse.
+    F is concave, so the point that is least on its tangent, price included, is no worse.
     """
     x = x.copy()
-    value = local.value(x)
+    value = local.value(x) + float(price @ np.abs(x - now))
     for _ in range(SWEEPS):
         for block in local.blocks:
-            x[block] = _unit(-local.slope(x)[block], x[block])
-        after = local.value(x)
-        if value - after <= COARSE * (1.0 + abs(after)):
+            slope = local.slope(x)[block]
+            if price[block].any():
+                x[block] = lowest(slope, now[block], price[block])
+            else:
+                x[block] = _unit(-slope, x[block])
+        after = local.value(x) + float(price @ np.abs(x - now))
+        if value - after <= COARSE * abs(after):
             break
         value = after
     return x
+
+
+def lowest(slope: Array, now: Array, price: Array) -> Array:
+    """The point of the unit ball where slope'x + sum_j price_j |x_j - now_j| is least.
+
+    With a multiplier nu for |x|^2/2 each x_j has a closed form, and |x| falls as nu grows.
+    """
+    if (np.abs(slope) <= price).all():
+        return now
+
+    def point(nu: float) -> Array:
+        return np.clip(now, (-slope - price) / nu, (price - slope) / nu)
+
+    high = float(np.linalg.norm(np.abs(slope) + price))  # |x| <= 1 here
+    low = high
+    while np.linalg.norm(point(low)) <= 1.0:
+        low /= 2.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if np.linalg.norm(point(middle)) > 1.0:
+            low = middle
+        else:
+            high = middle
+    return point(high)
 
 
 def _polish(local: Local, x: Array) -> Array:
@@ -229,4 +257,4 @@ def _polish(local: Local, x: Array) -> Array:
             break
     for block in local.blocks:
         x[block] = _unit(x[block], start[block])
-    return x if local.value(x) <= value + FINE * (1.0 + abs(value)) else start
+    return x if local.value(x) <= value + FINE * abs(value) else start

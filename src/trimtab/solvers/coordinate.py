@@ -1,118 +1,134 @@
-r"""Coordinate descent for monomial bases, with a one-dimensional step that is exact.
+r"""Search for monomial bases: exact one-dimensional steps, and kicks out of local minima.
 
-Along one knob x, every other knob fixed, the features of a criterion are a polynomial
-in x, phi(x) = sum_r p_r x^r, and so is u(x) = R^{-1} phi(x) = sum_r u_r x^r. Hence F along
-the knob is a polynomial, the means, minus w_i beta_i |u_i(x)| for every criterion that
-reads it: what `line` minimises.
+A *descent* takes one knob after another to its best place, all others fixed, and
+comes back to those whose criteria have changed since. It ends in a state that no single
+knob can improve. From there a *kick* puts one knob, or all knobs of one criterion,
+somewhere else and lets the surroundings follow; what is no better is undone. A kick
+costs what its surroundings cost, however many knobs there are. Until it is clear which
+minimum to settle in, gains that are small against the width are left alone; then
+Newton's method and a last descent find the digits.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
-from trimtab.bases.monomial import MonomialArrays, Monomials
+from trimtab.arrays import Array, Bools, Ints
+from trimtab.bases import Monomials
 from trimtab.compiled import compiled
 from trimtab.domain import BoundBox
-from trimtab.lcb import LCB
-from trimtab.solvers.line import SETTLED, Line, argmin, new_line
-from trimtab.solvers.solution import choose
+from trimtab.solvers.landscape import (
+    Landscape,
+    Work,
+    landscape,
+    prepare,
+    put,
+    refresh,
+    slice_along,
+)
+from trimtab.solvers.line import argmin, elsewhere, height, scale_of, width_of
+from trimtab.solvers.newton import polish
+from trimtab.solvers.part import Part
+from trimtab.solvers.solution import TIED, better
 from trimtab.solvers.starts import uniform
 
-SWEEPS = 500
+STEPS = 500  # per knob, of one descent
+SETTLED = 1e-11  # of the scale along the knob: gains below this are none
+COARSE = 1e-3  # of the width along the knob, while it is not yet clear where to settle
+KICK_STEPS = 4
+START_SHARE = 3
+PICK, READER = -1, -2  # what a random number decides, where a start's are about a knob
 
 
-class Landscape(NamedTuple):
-    """The LCB as the descent sees it; arrays over all criteria or all knobs."""
+class Trail(NamedTuple):
+    """The knobs still to look at, and what has changed since the last mark."""
 
-    maps: MonomialArrays
-    blocks: Ints  # (m + 1,) the augmented factor of criterion i in R
-    R: Array
-    weights: Array  # (m,) w_i
-    radii: Array  # (m,) beta_i
-    touch_offsets: Ints  # (k + 1,)
-    touch: Ints  # the criteria that read a knob
-    low: Array  # (k,)
-    high: Array  # (k,)
-    level_offsets: Ints  # (k + 1,)
-    levels: Array
-
-
-class Work(NamedTuple):
-    """Room for one search; only the entries of its own criteria are ever touched."""
-
-    columns: Ints  # (m,) where criterion i's inverse factor begins in U
-    U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
-    u: Array  # (sum d,) R_i^{-1} phi_i at the present state
-    rise: Array  # (most readers of a knob, degree + 1, widest d) the u_r of each reader
-    line: Line
+    ring: Ints  # (n,) first come, first served
+    ends: Ints  # (2,) where the next one is, and how many there are
+    waiting: Ints  # (k,) 1 for the knobs on it, 0 for others, -1 for those that are not free
+    mark: Ints  # (1,)
+    moved: Ints  # (n,) the knobs moved since
+    was: Array  # (k,) where from
+    moved_at: Ints  # (k,) the last mark after which a knob was moved
+    changed: Ints  # (m,) the criteria changed since
+    u: Array  # (sum d,) their u then
+    changed_at: Ints  # (m,)
+    sizes: Ints  # (2,) of moved and changed
+    counts: Ints  # (3,) steps, kicks, kicks kept
 
 
 def search(
-    lcb: LCB,
+    part: Part,
     domain: BoundBox,
     features: Monomials,
-    current: Array,
-    knobs: Ints,
-    criteria: Ints,
-    starts: int,
+    given: Array,
+    steps: int,
     seed: int,
-) -> tuple[Array, float]:
-    """The best of several descents by the free knobs: their values, and F there.
+) -> tuple[Array, float, Ints]:
+    """The best state found of the free knobs, G there, and how many steps and kicks it took.
 
-    `criteria` are all those that read a free knob. The first descent starts from
-    the current state, the others from random points and random corners in turn.
+    Descents start from the present state, from the states given, (g, n), and while less
+    than a third of the steps is used from random points and random corners in turn. Kicks
+    from the best use the rest.
     """
-    land = _LANDSCAPES.get(lcb)
-    if land is None:
-        land = _LANDSCAPES[lcb] = _landscape(lcb, domain, features)
-    return _search(land, current, knobs, criteria, starts, seed)
-
-
-# A landscape only points at arrays that live as long as their LCB.
-_LANDSCAPES: WeakKeyDictionary[LCB, Landscape] = WeakKeyDictionary()
-
-
-def _landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
-    graph, book = lcb.problem.graph, lcb.estimators.book
-    return Landscape(
-        maps=features.arrays,
-        blocks=book.blocks,
-        R=book.R,
-        weights=lcb.problem.weights,
-        radii=lcb.radii,
-        touch_offsets=graph.touch_offsets,
-        touch=graph.touch_criteria,
-        low=domain.low,
-        high=domain.high,
-        level_offsets=domain.level_offsets,
-        levels=domain.level_values,
-    )
+    land = landscape(part.lcb, domain, features)
+    return _search(land, part.now, part.knobs, part.criteria, part.price, given, steps, seed)
 
 
 @compiled
 def _search(
-    land: Landscape, current: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
-) -> tuple[Array, float]:
-    work = _prepare(land, knobs, criteria)
-    s = current.copy()
-    found = np.empty((starts + 1, knobs.size))
-    values = np.empty(starts + 1)
-    now = current[knobs]
-    found[0] = now
-    values[0] = _refresh(s, criteria, land, work)
-    for c in range(starts):
-        for n in range(knobs.size):
-            s[knobs[n]] = now[n] if c == 0 else _start(knobs[n], c, seed, land)
-        value = values[0] if c == 0 else _refresh(s, criteria, land, work)
-        values[c + 1] = _descend(s, value, knobs, criteria, land, work)
-        for n in range(knobs.size):
-            found[c + 1, n] = s[knobs[n]]
-    best = choose(found, values, now)
-    return found[best], values[best]
+    land: Landscape,
+    current: Array,
+    knobs: Ints,
+    criteria: Ints,
+    price: Array,
+    given: Array,
+    steps: int,
+    seed: int,
+) -> tuple[Array, float, Ints]:
+    work = prepare(land, knobs, criteria)
+    trail = _trail(knobs, criteria, land)
+    now, s = current[knobs], current.copy()
+    at_now = refresh(s, criteria, land, work)
+    best, value = now, at_now
+    c = 0
+    while c <= given.shape[0] or START_SHARE * trail.counts[0] < steps:
+        here = at_now
+        if c > 0:
+            for n in range(knobs.size):
+                j = knobs[n]
+                s[j] = given[c - 1, n] if c <= given.shape[0] else _start(j, c, seed, land)
+            here = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+        _remind_all(knobs, trail)
+        here -= _descend(COARSE, STEPS * knobs.size, s, current, price, land, work, trail)
+        if better(s[knobs], here, best, value, now):
+            best, value = s[knobs], here
+        c += 1
+    s[knobs] = best
+    refresh(s, criteria, land, work)
+    _kick_out(steps, seed, TIED * abs(value), knobs, s, current, price, land, work, trail)
+    for _ in range(STEPS):
+        value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+        polish(s, value, current, price, knobs, criteria, SETTLED, land, work)
+        _remind_all(knobs, trail)
+        most = trail.counts[0] + 2 * knobs.size
+        _descend(0.0, 2 * knobs.size, s, current, price, land, work, trail)
+        if trail.counts[0] < most:
+            break
+    value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+    if better(now, at_now, s[knobs], value, now):
+        return now, at_now, trail.counts
+    return s[knobs], value, trail.counts
+
+
+@compiled
+def _toll(s: Array, knobs: Ints, current: Array, price: Array) -> float:
+    total = 0.0
+    for j in knobs:
+        total += price[j] * abs(s[j] - current[j])
+    return total
 
 
 @compiled
@@ -128,168 +144,269 @@ def _start(j: int, c: int, seed: int, land: Landscape) -> float:
 
 
 @compiled
-def _prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
-    """Invert the factors of the criteria that take part, and make room for the rest."""
-    maps, offsets = land.maps, land.maps.offsets
-    degree = widest = size = readers = 0
+def _trail(knobs: Ints, criteria: Ints, land: Landscape) -> Trail:
+    """An empty one. Only entries that a search can reach are set: the rest may be millions."""
+    k, m = land.low.size, land.radii.size
+    waiting, moved_at = np.empty(k, np.int64), np.empty(k, np.int64)
+    changed_at = np.empty(m, np.int64)
     for i in criteria:
-        d = offsets[i + 1] - offsets[i]
-        widest = max(widest, d)
-        size += d * (d + 1) // 2
-        for f in range(offsets[i], offsets[i + 1]):
-            degree = max(degree, maps.p[f], maps.q[f])
+        changed_at[i] = -1
+        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            waiting[land.scope[n]] = -1
+            moved_at[land.scope[n]] = -1
     for j in knobs:
-        readers = max(readers, land.touch_offsets[j + 1] - land.touch_offsets[j])
-    work = Work(
-        columns=np.empty(land.radii.size, np.int64),
-        U=np.empty(size),
-        u=np.empty(offsets[-1]),
-        rise=np.empty((readers, degree + 1, widest)),
-        line=new_line(degree, readers),
+        waiting[j] = 0
+        moved_at[j] = -1
+    return Trail(
+        ring=np.empty(knobs.size, np.int64),
+        ends=np.zeros(2, np.int64),
+        waiting=waiting,
+        mark=np.zeros(1, np.int64),
+        moved=np.empty(knobs.size, np.int64),
+        was=np.empty(k),
+        moved_at=moved_at,
+        changed=np.empty(criteria.size, np.int64),
+        u=np.empty(land.maps.offsets[-1]),
+        changed_at=changed_at,
+        sizes=np.zeros(2, np.int64),
+        counts=np.zeros(3, np.int64),
     )
-    start = 0
-    for i in criteria:
-        d = offsets[i + 1] - offsets[i]
-        R = land.R[land.blocks[i] : land.blocks[i + 1]]
-        work.columns[i] = start
-        for c in range(d):
-            column = work.U[start : start + d - c]
-            column[0] = 1.0 / R[c * (c + 1) // 2 + c]
-            for r in range(c + 1, d):
-                row = r * (r + 1) // 2
-                x = 0.0
-                for j in range(c, r):
-                    x -= R[row + j] * column[j - c]
-                column[r - c] = x / R[row + r]
-            start += d - c
-    return work
 
 
 @compiled
-def _v(i: int, d: int, land: Landscape) -> Array:
-    """R_i^{-1} b_i: the last row of the augmented factor."""
-    start = land.blocks[i] + d * (d + 1) // 2
-    return land.R[start : start + d]
+def _remind(j: int, trail: Trail) -> None:
+    """Put knob j at the end of the queue, if it is free and not there."""
+    if trail.waiting[j] == 0:
+        trail.waiting[j] = 1
+        end = trail.ends[0] + trail.ends[1]
+        trail.ring[end if end < trail.ring.size else end - trail.ring.size] = j
+        trail.ends[1] += 1
+
+
+@compiled
+def _remind_all(knobs: Ints, trail: Trail) -> None:
+    for j in knobs:
+        _remind(j, trail)
+
+
+@compiled
+def _next(trail: Trail) -> int:
+    j = trail.ring[trail.ends[0]]
+    trail.ends[0] = (trail.ends[0] + 1) % trail.ring.size
+    trail.ends[1] -= 1
+    trail.waiting[j] = 0
+    return int(j)
 
 
 @compiled
 def _descend(
-    s: Array, value: float, knobs: Ints, criteria: Ints, land: Landscape, work: Work
+    coarse: float,
+    most: int,
+    s: Array,
+    current: Array,
+    price: Array,
+    land: Landscape,
+    work: Work,
+    trail: Trail,
 ) -> float:
-    """Sweep over the knobs until none moves any more; F there, having begun at `value`."""
-    for _ in range(SWEEPS):
-        moved = False
-        for j in knobs:
-            moved |= _step(j, s, land, work)
-        if not moved:
-            return value
-        before = value
-        value = _refresh(s, criteria, land, work)
-        if before - value <= SETTLED * (1.0 + abs(value)):
-            return value
-    return value
+    """Take knobs off the queue until it is empty; what was gained."""
+    gained = 0.0
+    for _ in range(most):
+        if trail.ends[1] == 0:
+            break
+        j = _next(trail)
+        trail.counts[0] += 1
+        degree, readers, levels = _face(j, s, current, price, land, work)
+        least = SETTLED * scale_of(degree, readers, work.line)
+        if coarse > 0.0:
+            least = max(least, coarse * width_of(s[j], degree, readers, work.line))
+        x, gain = argmin(s[j], land.low[j], land.high[j], levels, degree, readers, work.line, least)
+        if x != s[j]:
+            gained += gain
+            _move(j, x, degree, s, land, work, trail)
+    while trail.ends[1] > 0:
+        _next(trail)
+    return gained
 
 
 @compiled
-def _refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
-    """u_i = R_i^{-1} phi_i(s) from scratch, and the value F(s) of these criteria."""
-    maps, u = land.maps, work.u
-    value = 0.0
-    for i in criteria:
-        lo, hi = maps.offsets[i], maps.offsets[i + 1]
-        u[lo:hi] = 0.0
-        column = work.columns[i]
-        for f in range(lo, hi):
-            x = maps.scale[i] * _power(s[maps.a[f]], maps.p[f]) * _power(s[maps.b[f]], maps.q[f])
-            for r in range(f, hi):
-                u[r] += x * work.U[column + r - f]
-            column += hi - f
-        v = _v(i, hi - lo, land)
-        mean = 0.0
-        square = 0.0
-        for f in range(lo, hi):
-            mean += u[f] * v[f - lo]
-            square += u[f] * u[f]
-        value += land.weights[i] * (mean - land.radii[i] * np.sqrt(square))
-    return value
+def _face(
+    j: int, s: Array, current: Array, price: Array, land: Landscape, work: Work
+) -> tuple[int, int, Array]:
+    """Make `work.line` what G is along knob j; its degree, its readers and the knob's levels."""
+    degree = slice_along(j, s, land, work)
+    work.line.toll[0] = current[j]
+    work.line.toll[1] = price[j]
+    readers = land.touch_offsets[j + 1] - land.touch_offsets[j]
+    return degree, readers, land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
 
 
 @compiled
-def _power(x: float, n: int) -> float:
-    if n == 0:
-        return 1.0
-    y = x
-    for _ in range(1, n):
-        y *= x
-    return y
+def _move(
+    j: int, x: float, degree: int, s: Array, land: Landscape, work: Work, trail: Trail
+) -> None:
+    """Put knob j at x along the line just made; remember what was, and whom it concerns."""
+    offsets, mark = land.maps.offsets, trail.mark[0]
+    if trail.moved_at[j] != mark:
+        trail.moved_at[j] = mark
+        trail.moved[trail.sizes[0]] = j
+        trail.sizes[0] += 1
+        trail.was[j] = s[j]
+    for c in range(land.touch_offsets[j], land.touch_offsets[j + 1]):
+        i = land.touch[c]
+        if trail.changed_at[i] != mark:
+            trail.changed_at[i] = mark
+            trail.changed[trail.sizes[1]] = i
+            trail.sizes[1] += 1
+            for f in range(offsets[i], offsets[i + 1]):
+                trail.u[f] = work.u[f]
+        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            if land.scope[n] != j:
+                _remind(land.scope[n], trail)
+    put(j, x, degree, s, land, work)
 
 
 @compiled
-def _step(j: int, s: Array, land: Landscape, work: Work) -> bool:
-    """Put knob j where F is least, all others fixed, and keep the u_i up to date; if it moved."""
+def _set_mark(trail: Trail) -> None:
+    trail.mark[0] += 1
+    trail.sizes[0] = 0
+    trail.sizes[1] = 0
+
+
+@compiled
+def _revert(s: Array, land: Landscape, work: Work, trail: Trail) -> None:
+    """Back to the last mark."""
+    offsets = land.maps.offsets
+    for n in range(trail.sizes[0]):
+        j = trail.moved[n]
+        s[j] = trail.was[j]
+    for n in range(trail.sizes[1]):
+        i = trail.changed[n]
+        for f in range(offsets[i], offsets[i + 1]):
+            work.u[f] = trail.u[f]
+
+
+@compiled
+def _kick_out(
+    steps: int,
+    seed: int,
+    tied: float,
+    knobs: Ints,
+    s: Array,
+    current: Array,
+    price: Array,
+    land: Landscape,
+    work: Work,
+    trail: Trail,
+) -> None:
+    """Kicks until the steps are used, those first that are uphill least; of equals the first.
+
+    A knob whose kick has failed, and around which nothing has moved since, is passed
+    over. When that is all of them, whole scopes are thrown somewhere at random.
+    """
+    lifts = np.empty(knobs.size)
+    tired = np.empty(land.low.size, np.bool_)
+    for j in knobs:
+        tired[j] = False
+    while trail.counts[0] < steps:
+        some = False
+        for n in range(knobs.size):
+            j = knobs[n]
+            lift = np.inf if tired[j] else _lift(j, s, current, price, land, work)
+            lifts[n] = np.round(lift / tied) if tied > 0.0 else lift
+            some |= lifts[n] < np.inf
+            trail.counts[0] += 1 - tired[j]
+        for n in np.argsort(lifts, kind="mergesort") if some else np.arange(knobs.size):
+            if trail.counts[0] >= steps or (some and lifts[n] == np.inf):
+                break
+            _set_mark(trail)
+            if some:
+                j = knobs[n]
+                up = _throw(j, False, seed, s, current, price, land, work, trail)
+                tired[j] = True
+            else:
+                up = _scatter(knobs, seed, s, current, price, land, work, trail)
+            if _follow(up + tied, s, current, price, land, work, trail):
+                _wake(tired, land, trail)
+
+
+@compiled
+def _scatter(
+    knobs: Ints,
+    seed: int,
+    s: Array,
+    current: Array,
+    price: Array,
+    land: Landscape,
+    work: Work,
+    trail: Trail,
+) -> float:
+    """Put the free knobs of a random criterion anywhere; by how much G rises."""
+    made = trail.counts[1]
+    j = knobs[int(uniform(seed, made, PICK) * knobs.size)]
     first, last = land.touch_offsets[j], land.touch_offsets[j + 1]
-    work.line.A[:] = 0.0
-    degree = 0
-    for c in range(last - first):
-        degree = max(degree, _expand(land.touch[first + c], j, s, land, work, c))
-    levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
-    x = argmin(s[j], land.low[j], land.high[j], levels, degree, last - first, work.line)
-    if x == s[j]:
-        return False
-    s[j] = x
-    for c in range(last - first):
-        i = land.touch[first + c]
-        lo = land.maps.offsets[i]
-        for f in range(land.maps.offsets[i + 1] - lo):
-            y = 0.0
-            for r in range(degree, -1, -1):
-                y = y * x + work.rise[c, r, f]
-            work.u[lo + f] = y
-    return True
+    i = land.touch[first + int(uniform(seed, made, READER) * (last - first))]
+    up = 0.0
+    for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+        if trail.waiting[land.scope[n]] >= 0:
+            up += _throw(land.scope[n], True, seed, s, current, price, land, work, trail)
+    return up
 
 
 @compiled
-def _expand(i: int, j: int, s: Array, land: Landscape, work: Work, c: int) -> int:
-    """Criterion i as a function of knob j alone: its u_r, Q, and its part of A. The degree."""
-    maps = land.maps
-    lo, hi = maps.offsets[i], maps.offsets[i + 1]
-    d = hi - lo
-    rise = work.rise[c]
-    rise[:, :d] = 0.0
-    degree = 0
-    column = work.columns[i]
-    for f in range(lo, hi):
-        r = 0
-        x = maps.scale[i]
-        if maps.a[f] == j:
-            r += maps.p[f]
-        else:
-            x *= _power(s[maps.a[f]], maps.p[f])
-        if maps.b[f] == j:
-            r += maps.q[f]
-        else:
-            x *= _power(s[maps.b[f]], maps.q[f])
-        if r > 0:
-            degree = max(degree, r)
-            for g in range(f - lo, d):
-                rise[r, g] += x * work.U[column + g - (f - lo)]
-        column += hi - f
-    for f in range(d):
-        known = 0.0
-        for r in range(degree, 0, -1):
-            known = (known + rise[r, f]) * s[j]
-        rise[0, f] = work.u[lo + f] - known
-    work.line.Q[c, :] = 0.0
-    work.line.bonus[c] = land.weights[i] * land.radii[i]
-    v = _v(i, d, land)
-    for r in range(degree + 1):
-        mean = 0.0
-        for f in range(d):
-            mean += rise[r, f] * v[f]
-        work.line.A[r] += land.weights[i] * mean
-        for t in range(r, degree + 1):
-            both = 0.0
-            for f in range(d):
-                both += rise[r, f] * rise[t, f]
-            work.line.Q[c, r + t] += both if r == t else 2.0 * both
-    return degree
+def _lift(j: int, s: Array, current: Array, price: Array, land: Landscape, work: Work) -> float:
+    """By how much G rises when knob j goes to its next best place; inf where it has none."""
+    degree, readers, levels = _face(j, s, current, price, land, work)
+    x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, work.line)
+    if x == s[j]:
+        return np.inf
+    return height(x, degree, readers, work.line) - height(s[j], degree, readers, work.line)
+
+
+@compiled
+def _throw(
+    j: int,
+    anywhere: bool,
+    seed: int,
+    s: Array,
+    current: Array,
+    price: Array,
+    land: Landscape,
+    work: Work,
+    trail: Trail,
+) -> float:
+    """Put knob j anywhere, or at its next best place; by how much G rises."""
+    degree, readers, levels = _face(j, s, current, price, land, work)
+    if anywhere:
+        x = _start(j, -trail.counts[1], seed, land)
+    else:
+        x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, work.line)
+    up = height(x, degree, readers, work.line) - height(s[j], degree, readers, work.line)
+    _move(j, x, degree, s, land, work, trail)
+    return up
+
+
+@compiled
+def _follow(
+    up: float, s: Array, current: Array, price: Array, land: Landscape, work: Work, trail: Trail
+) -> bool:
+    """Let the surroundings of a kick descend, and undo it all unless that gains more than `up`."""
+    trail.counts[0] += 1
+    trail.counts[1] += 1
+    most = KICK_STEPS * trail.ends[1]
+    gained = _descend(COARSE, most, s, current, price, land, work, trail)
+    if gained > up:
+        trail.counts[2] += 1
+        return True
+    _revert(s, land, work, trail)
+    return False
+
+
+@compiled
+def _wake(tired: Bools, land: Landscape, trail: Trail) -> None:
+    """After a kick that was kept, every knob near what has moved is worth another."""
+    for n in range(trail.sizes[1]):
+        i = trail.changed[n]
+        for r in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            if trail.waiting[land.scope[r]] >= 0:
+                tired[land.scope[r]] = False

@@ -1,15 +1,31 @@
-"""What a solve returns."""
+"""What a solve returns, and which of two states it prefers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.compiled import compiled
 
-TIED = 1e-9  # times 1 + |F|: candidates this close to the best value count as equal
+TIED = 1e-9  # times |F|: candidates this close to the best value count as equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """The work of a solve; the same solve always takes the same."""
+
+    steps: int = 0  # one-dimensional minimisations
+    kicks: int = 0  # attempts to leave a local minimum
+    gradients: int = 0  # evaluations of F with its gradient
+    entries: int = 0  # of tables, in eliminations and over cells
+    boxes: int = 0  # of branch and bound
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(
+            **{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        )
 
 
 @dataclass(frozen=True)
@@ -17,8 +33,9 @@ class Solution:
     """A state, its value, and what is known of how much better another could be."""
 
     state: Array  # (k,)
-    value: float  # F(state)
-    lower_bound: float | None  # no state has a smaller F, or None when that is unknown
+    value: float  # F(state), and the price of moving there
+    lower_bound: float | None  # no state has a smaller value, or None when that is unknown
+    counters: Counters = Counters()
 
     @property
     def certified(self) -> bool:
@@ -27,38 +44,43 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
-        """F(state) minus the lower bound, or None when that is unknown."""
+        """The value minus the lower bound, or None when that is unknown."""
         return None if self.lower_bound is None else self.value - self.lower_bound
 
 
 @compiled
-def choose(candidates: Array, values: Array, current: Array) -> int:
-    """The candidate to take: of those tied for the best value the nearest, then the first.
+def better(x: Array, fx: float, y: Array, fy: float, current: Array) -> bool:
+    """Whether to take x of value fx rather than y of value fy.
 
-    Nearest is in l1 to the current state, and nothing is nearer than that state itself.
-    What is still tied goes to the first in lexicographic order of the states, so that two
-    runs cannot part over a tie.
+    Of two that are tied the one nearer to the current state is taken, in l1, and nothing is
+    nearer than that state itself. What is still tied goes to the first in lexicographic
+    order, so that two runs cannot part over a tie.
 
     Deviation: the paper's argmin does not say which of several minimisers to take, though
     before any data there are many.
     """
-    limit = values.min()
-    if not np.isfinite(limit):
+    if not abs(fx - fy) <= TIED * max(abs(fx), abs(fy)):  # also where one is no number
+        return bool(fx < fy)
+    far_x = far_y = 0.0
+    for j in range(current.size):
+        far_x += abs(x[j] - current[j])
+        far_y += abs(y[j] - current[j])
+    if far_x == 0.0 or far_y == 0.0 or abs(far_x - far_y) > TIED:
+        return bool(far_x < far_y)
+    for j in range(current.size):
+        if x[j] != y[j]:
+            return bool(x[j] < y[j])
+    return False
+
+
+def choose(candidates: Array, values: Array, current: Array) -> int:
+    """Which of several candidates to take: of those tied with the best the one `better` takes."""
+    least = float(values.min())
+    if not np.isfinite(least):
         return int(np.argmin(values))
-    limit += TIED * (1.0 + abs(limit))
-    best = -1
-    best_far = np.inf
-    for c in range(values.size):
-        if values[c] <= limit:
-            far = 0.0
-            for j in range(current.size):
-                far += abs(candidates[c, j] - current[j])
-            if best < 0 or far < best_far - TIED or far == 0.0:
-                best, best_far = c, far
-            elif best_far > 0.0 and far <= best_far + TIED:
-                for j in range(current.size):
-                    if candidates[c, j] != candidates[best, j]:
-                        if candidates[c, j] < candidates[best, j]:
-                            best, best_far = c, min(far, best_far)
-                        break
+    tied = np.flatnonzero(values <= least + TIED * abs(least))
+    best = int(tied[0])
+    for c in tied[1:].tolist():
+        if better(candidates[c], least, candidates[best], least, current):
+            best = c
     return best

@@ -3,54 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
 from trimtab.bases import Monomials
-from trimtab.domain import BoundBalls
+from trimtab.domain import BoundBalls, BoundBox
 from trimtab.errors import SolverFailed
 from trimtab.graph import Graph
 from trimtab.lcb import LCB
-from trimtab.solvers import ball, coordinate, gradient, levels
-from trimtab.solvers.solution import Solution
+from trimtab.solvers import ball, branch, cells, coordinate, discrete, gradient
+from trimtab.solvers.part import Part
+from trimtab.solvers.solution import Counters, Solution
+
+STEPS, STEPS_PER_KNOB = 800, 8  # one-dimensional steps of a part at effort 1
+STARTS = 8  # local searches of a part at effort 1, where there are no such steps
+BUDGET = 2**22
+ENTRIES_PER_BOX = 16  # what a box of branch and bound is charged
 
 
 def solve(
-    lcb: LCB, current: Array, *, free: Ints | None = None, starts: int = 8, seed: int = 0
+    lcb: LCB,
+    current: Array,
+    *,
+    free: Ints | None = None,
+    price: ArrayLike = 0.0,
+    effort: float = 1.0,
+    certify: float | None = None,
+    budget: int = BUDGET,
+    seed: int = 0,
 ) -> Solution:
-    """A state of small F, found part by part: parts share no criterion through a free knob.
+    """A state of small G(s) = F(s) + sum_j price_j |s_j - current_j|.
 
-    Where all knobs of a part have levels, and not too many combinations, or where a
-    criterion is alone on a ball, the answer is exact. Otherwise it is the best of
-    several local searches, the first from the current state. Ties go to the candidate
-    nearest to the current state, which is one of them. The same arguments give the
-    same answer.
+    It is found part by part: parts share no criterion through a free knob. How, and what is
+    guaranteed, is in docs/solvers.md. Ties go to the candidate nearest to the current state,
+    which is one of them. The same arguments give the same answer.
 
     Args:
-        lcb: the objective.
+        lcb: the objective F.
         current: the state now; knobs that are not free stay there.
         free: the knobs that may move, all by default.
-        starts: local searches per part.
+        price: what moving a knob by 1 costs, one number or one per knob.
+        effort: how long to search where that is not exact; 0 only descends from the
+            current state.
+        certify: prove a lower bound, down to a gap of this share of the width at the
+            solution. None takes only bounds that cost nothing.
+        budget: table entries that the proof may take in each part.
         seed: of the starting points.
+
+    Raises:
+        SolverFailed: the values are too large for floating point.
     """
-    graph = lcb.problem.graph
-    now = current.copy()
+    problem = lcb.problem
+    prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
+    effort = number(effort, "effort", low=0.0, strict=False)
+    if certify is not None:
+        certify = number(certify, "certify", low=0.0, strict=False)
+        budget = whole(budget, "budget", low=0)
     state = current.copy()
-    value, lower = 0.0, 0.0
-    certified = True
-    for knobs, criteria in _parts(graph, free):
+    total = Solution(state=state, value=0.0, lower_bound=0.0)
+    for knobs, criteria in _parts(problem.graph, free):
         if criteria.size:
-            state[knobs], here, least = _part(lcb, now, knobs, criteria, starts, seed)
-            value += here
-            certified &= least is not None
-            lower += least or 0.0
-    if not np.isfinite(value):
+            part = Part(lcb=lcb, now=current, knobs=knobs, criteria=criteria, price=prices)
+            found = _search(part, effort, seed)
+            if certify is not None and found.lower_bound is None:
+                found = _prove(part, found, certify, budget, seed)
+            state[knobs] = found.state
+            total = _sum(total, found)
+    if not np.isfinite(total.value):
         raise SolverFailed(
-            f"the lower confidence bound is {value} at its minimum; the losses or radii "
+            f"the lower confidence bound is {total.value} at its minimum; the losses or radii "
             "are too large for floating point: rescale them"
         )
-    return Solution(state=state, value=value, lower_bound=lower if certified else None)
+    return replace(total, state=state)
 
 
 def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
@@ -60,18 +86,66 @@ def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
     return ((knobs.copy(), criteria.copy()) for knobs, criteria in graph.components())
 
 
-def _part(
-    lcb: LCB, now: Array, knobs: Ints, criteria: Ints, starts: int, seed: int
-) -> tuple[Array, float, float | None]:
-    """The best values of one part's knobs, F there, and the least F of all where it is known."""
-    problem = lcb.problem
-    domain, features = problem.domain, problem.features
+def _sum(a: Solution, b: Solution) -> Solution:
+    known = a.lower_bound is not None and b.lower_bound is not None
+    lower = (a.lower_bound or 0.0) + (b.lower_bound or 0.0)
+    return Solution(a.state, a.value + b.value, lower if known else None, a.counters + b.counters)
+
+
+def _search(part: Part, effort: float, seed: int) -> Solution:
+    """The best state found; `state` holds the part's knobs only, here and below."""
+    domain, features = part.lcb.problem.domain, part.lcb.problem.features
     if isinstance(domain, BoundBalls):
-        return ball.search(lcb, domain, now, knobs, criteria, starts, seed)
-    if levels.enumerable(domain, problem.graph, knobs, criteria):
-        return levels.enumerate_all(lcb, domain, now, knobs, criteria)
-    if isinstance(features, Monomials):
-        found = coordinate.search(lcb, domain, features, now, knobs, criteria, starts, seed)
-    else:
-        found = gradient.search(lcb, domain, now, knobs, criteria, starts, seed)
-    return *found, None
+        return ball.search(part, domain, _starts(effort), seed)
+    values = discrete.candidates(part, domain, features)
+    exact = None if values is None else discrete.exact(part, values)
+    if exact is not None:
+        return Solution(exact.values, exact.value, exact.least, Counters(entries=exact.entries))
+    if not isinstance(features, Monomials):
+        return gradient.search(part, domain, _starts(effort), seed)
+    coarse = discrete.coarse(part, domain) if effort > 0.0 and values is None else None
+    given = np.empty((0, part.knobs.size)) if coarse is None else coarse.values[None]
+    return _descend(part, domain, features, given, effort, seed, coarse.entries if coarse else 0)
+
+
+def _descend(
+    part: Part,
+    domain: BoundBox,
+    features: Monomials,
+    given: Array,
+    effort: float,
+    seed: int,
+    entries: int,
+) -> Solution:
+    n = part.knobs.size
+    steps = int(effort * (STEPS + STEPS_PER_KNOB * n)) if n > 1 else 0  # one step is exact
+    state, value, counts = coordinate.search(part, domain, features, given, steps, seed)
+    counters = Counters(steps=int(counts[0]), kicks=int(counts[1]), entries=entries)
+    return Solution(state, value, None, counters)
+
+
+def _starts(effort: float) -> int:
+    return max(int(np.ceil(effort * STARTS)), 1)
+
+
+def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) -> Solution:
+    """The solution with the best lower bound that the budget allows, or a better solution."""
+    state = part.put(found.state)
+    target = certify * float(part.lcb.terms(state, part.criteria)[1].sum())
+    bound = cells.lower_bound(part, state, target=target, budget=budget)
+    value, spent = bound.value, Counters(entries=bound.spent)
+    if bound.upper - value > target:
+        boxes = (budget - bound.spent) // ENTRIES_PER_BOX
+        bound = branch.lower_bound(part, bound.state, target=target, budget=boxes)
+        value, spent = max(value, bound.value), spent + Counters(boxes=bound.spent)
+    counters = found.counters + spent
+    if bound.upper < found.value:
+        features, domain = part.lcb.problem.features, part.lcb.problem.domain
+        given = bound.state[part.knobs]
+        found = replace(found, state=given, value=bound.upper)
+        if isinstance(features, Monomials) and isinstance(domain, BoundBox):
+            again = _descend(part, domain, features, given[None], 0.0, seed, 0)
+            counters += again.counters
+            found = again if again.value < found.value else found
+    lower = min(value, found.value) if np.isfinite(value) else None
+    return replace(found, lower_bound=lower, counters=counters)

@@ -16,7 +16,7 @@ from trimtab.problem import Problem
 from trimtab.sim.worlds.noise import Noise, Recorded
 from trimtab.solvers import Solution, solve
 
-OPTIMUM_STARTS = 16
+OPTIMUM_EFFORT = 4.0
 
 
 class World:
@@ -103,7 +103,7 @@ class World:
         book.R[last_row + np.arange(last_row.size)] = self.theta
         nothing_to_explore = as_radius(0.0, problem.criteria)
         lcb = LCB(known, nothing_to_explore)
-        return solve(lcb, problem.domain.anchor, starts=OPTIMUM_STARTS)
+        return solve(lcb, problem.domain.anchor, effort=OPTIMUM_EFFORT)
 
 
 @compiled

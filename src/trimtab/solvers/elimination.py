@@ -1,0 +1,299 @@
+r"""Exact minimisation of a sum of tables, by eliminating one variable after another.
+
+A sum of factors, each a table over the candidates of a few variables, is minimised by
+min-sum bucket elimination: the bucket of variable v adds up everything that still reads v,
+a table over its *bag*, that is v and the neighbours N(v) it has left, and sends on the message
+
+    min over v of (sum of the factors and messages that read v),   a table over N(v).
+
+The work is the number of bag entries, exponential in the width of the order (`order`) and
+linear in the number of variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.bases.features import offsets_of
+from trimtab.compiled import compiled
+from trimtab.solvers.order import elimination_order
+from trimtab.solvers.solution import TIED
+
+
+class Plan(NamedTuple):
+    """Where everything is found: bucket t eliminates order[t]; an input is a factor or a message.
+
+    Factors and messages share one flat array, the factors first.
+    """
+
+    counts: Ints  # (n,) candidates of each variable
+    firsts: Ints  # (n + 1,) where its candidates begin among all
+    tables: Ints  # (factors + 1,) where each factor begins
+    order: Ints  # (n,) variables
+    bag_offsets: Ints  # (n + 1,)
+    bags: Ints  # the neighbours left, ascending
+    messages: Ints  # (n + 1,) where each message begins
+    input_offsets: Ints  # (n + 1,)
+    heard: Ints  # (n,) how many inputs of a bucket are factors; the others are messages
+    starts: Ints  # (inputs,) where each input begins
+    stride_offsets: Ints  # (n + 1,)
+    strides: Ints  # (bag, inputs) of each bucket; the variable itself is the last of its bag
+    entries: int  # the number of bag entries: the work
+
+
+def plan(scopes: Sequence[Ints], counts: Ints, most: int) -> Plan | None:
+    """How to eliminate the variables, or None if that takes more than `most` bag entries.
+
+    Args:
+        scopes: the variables that each factor reads, ascending.
+        counts: the number of candidates of each variable, all at least 1.
+        most: bag entries, over all buckets.
+    """
+    counts = np.array(counts, np.int64)
+    sizes = np.fromiter((scope.size for scope in scopes), np.int64, len(scopes))
+    reads = np.concatenate([np.empty(0, np.int64), *scopes])
+    # A variable without a choice is nobody's neighbour, and no table has a stride for it.
+    real = counts[reads] > 1
+    rows = np.repeat(np.arange(sizes.size), sizes)[real]
+    offsets = offsets_of(np.bincount(rows, minlength=sizes.size))
+    reads = reads[real]
+    order, bag_offsets, bags, entries = elimination_order(offsets, reads, counts, most)
+    if entries > most:
+        return None
+    begins, input_offsets, heard, starts, stride_offsets, strides = _lay_out(
+        np.concatenate((offsets, reads.size + bag_offsets[1:-1])),
+        np.concatenate((reads, bags)),
+        sizes.size,
+        counts,
+        order,
+        bag_offsets,
+        bags,
+    )
+    return Plan(
+        counts=counts,
+        firsts=offsets_of(counts),
+        tables=begins[: sizes.size + 1],
+        order=order,
+        bag_offsets=bag_offsets,
+        bags=bags,
+        messages=begins[sizes.size :],
+        input_offsets=input_offsets,
+        heard=heard,
+        starts=starts,
+        stride_offsets=stride_offsets,
+        strides=strides,
+        entries=entries,
+    )
+
+
+# The layout
+
+
+@compiled
+def _lay_out(
+    scope_offsets: Ints,
+    scopes: Ints,
+    factors: int,
+    counts: Ints,
+    order: Ints,
+    bag_offsets: Ints,
+    bags: Ints,
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """Where the inputs lie, and how each moves as its bucket runs through its bag.
+
+    The inputs are the factors, then the messages of all buckets but the last. An input goes
+    to the bucket of its first variable to be eliminated, and one that reads no variable to
+    the last bucket, whose message is the answer.
+    """
+    n, inputs = order.size, scope_offsets.size - 1
+    rank = np.empty(n, np.int64)
+    for t in range(n):
+        rank[order[t]] = t
+    bucket = np.empty(inputs, np.int64)
+    begins = np.zeros(inputs + 2, np.int64)
+    input_offsets = np.zeros(n + 1, np.int64)
+    heard = np.zeros(n, np.int64)
+    for i in range(inputs):
+        size = 1
+        first = n - 1
+        for p in range(scope_offsets[i], scope_offsets[i + 1]):
+            first = min(first, rank[scopes[p]])
+            size *= counts[scopes[p]]
+        bucket[i] = first
+        begins[i + 1] = begins[i] + size
+        input_offsets[first + 1] += 1
+        heard[first] += i < factors
+    begins[inputs + 1] = begins[inputs] + 1
+    stride_offsets = np.zeros(n + 1, np.int64)
+    for t in range(n):
+        width = bag_offsets[t + 1] - bag_offsets[t] + 1
+        stride_offsets[t + 1] = stride_offsets[t] + width * input_offsets[t + 1]
+        input_offsets[t + 1] += input_offsets[t]
+    starts = np.empty(inputs, np.int64)
+    strides = np.zeros(stride_offsets[n], np.int64)
+    taken = np.zeros(n, np.int64)
+    for i in range(inputs):
+        t = bucket[i]
+        starts[input_offsets[t] + taken[t]] = begins[i]
+        stride = 1
+        for p in range(scope_offsets[i + 1] - 1, scope_offsets[i] - 1, -1):
+            place = 0
+            while place < bag_offsets[t + 1] - bag_offsets[t]:
+                if bags[bag_offsets[t] + place] == scopes[p]:
+                    break
+                place += 1
+            row = stride_offsets[t] + place * (input_offsets[t + 1] - input_offsets[t])
+            strides[row + taken[t]] = stride
+            stride *= counts[scopes[p]]
+        taken[t] += 1
+    return begins, input_offsets, heard, starts, stride_offsets, strides
+
+
+# The minimum
+
+
+def minimum(plan: Plan, tables: Array, toll: Array) -> tuple[Ints, float]:
+    r"""The best choice of a candidate for every variable, and the least sum of all.
+
+    Equal sums go by the smaller total toll, and equal tolls by the lower candidate, variable
+    by variable in reverse order of elimination. In every bucket, equal means within
+    TIED / n times the sum over the factors of the largest entry of each in size, and for
+    tolls likewise over the n variables. So the choice is worse than the minimum by at most
+    TIED times the factors' sizes; the minimum itself does not depend on the tolls.
+
+    Args:
+        plan: of the factors' scopes.
+        tables: factor after factor, each in C order over its scope.
+        toll: variable after variable, what each candidate costs among equals.
+    """
+    values = np.empty(plan.messages[-1])
+    values[: tables.size] = tables
+    choice = _minimum(
+        plan,
+        values,
+        np.empty(values.size),
+        np.array(toll),
+        np.empty((2, int(plan.counts.max()))),
+        np.empty(int(np.diff(plan.input_offsets).max()), np.int64),
+    )
+    return choice, float(values[-1])
+
+
+@compiled
+def _minimum(plan: Plan, values: Array, tolls: Array, toll: Array, sums: Array, at: Ints) -> Ints:
+    """The choice, having sent all messages; `tolls` are those of the messages' choices."""
+    n = plan.order.size
+    slack = (
+        TIED / n * _size(values, plan.tables),
+        TIED / n * _size(toll, plan.firsts),
+    )
+    for t in range(n):
+        _send(t, plan, values, tolls, toll, slack, at, sums)
+    choice = np.empty(n, np.int64)
+    for t in range(n - 1, -1, -1):
+        strides = _strides(t, plan)
+        for i in range(strides.shape[1]):
+            at[i] = plan.starts[plan.input_offsets[t] + i]
+            for q in range(strides.shape[0] - 1):
+                at[i] += choice[plan.bags[plan.bag_offsets[t] + q]] * strides[q, i]
+        own = _own(t, plan, toll)
+        best, _, _ = _pick(at, strides[-1], plan.heard[t], values, tolls, own, slack, sums)
+        choice[plan.order[t]] = best
+    return choice
+
+
+@compiled
+def _size(entries: Array, offsets: Ints) -> float:
+    """The sum over the blocks of the largest entry in size."""
+    total = 0.0
+    for f in range(offsets.size - 1):
+        largest = 0.0
+        for e in range(offsets[f], offsets[f + 1]):
+            largest = max(largest, abs(entries[e]))
+        total += largest
+    return total
+
+
+@compiled
+def _strides(t: int, plan: Plan) -> Ints:
+    """How the inputs of bucket t move with each variable of its bag: (bag, inputs)."""
+    width = plan.bag_offsets[t + 1] - plan.bag_offsets[t] + 1
+    inputs = plan.input_offsets[t + 1] - plan.input_offsets[t]
+    return plan.strides[plan.stride_offsets[t] : plan.stride_offsets[t + 1]].reshape(width, inputs)
+
+
+@compiled
+def _own(t: int, plan: Plan, toll: Array) -> Array:
+    """The tolls of the candidates of the variable that bucket t eliminates."""
+    v = plan.order[t]
+    return toll[plan.firsts[v] : plan.firsts[v + 1]]
+
+
+@compiled
+def _send(
+    t: int,
+    plan: Plan,
+    values: Array,
+    tolls: Array,
+    toll: Array,
+    slack: tuple[float, float],
+    at: Ints,
+    sums: Array,
+) -> None:
+    """The message of bucket t: the least sum, and the toll of its choice, at all of N(v)."""
+    bag = plan.bags[plan.bag_offsets[t] : plan.bag_offsets[t + 1]]
+    strides = _strides(t, plan)
+    own = _own(t, plan, toll)
+    for i in range(strides.shape[1]):
+        at[i] = plan.starts[plan.input_offsets[t] + i]
+    digits = np.zeros(bag.size, np.int64)
+    for e in range(plan.messages[t], plan.messages[t + 1]):
+        _, values[e], tolls[e] = _pick(
+            at, strides[-1], plan.heard[t], values, tolls, own, slack, sums
+        )
+        for q in range(bag.size - 1, -1, -1):
+            if digits[q] + 1 < plan.counts[bag[q]]:
+                digits[q] += 1
+                for i in range(strides.shape[1]):
+                    at[i] += strides[q, i]
+                break
+            for i in range(strides.shape[1]):
+                at[i] -= digits[q] * strides[q, i]
+            digits[q] = 0
+
+
+@compiled
+def _pick(
+    at: Ints,
+    strides: Ints,
+    heard: int,
+    values: Array,
+    tolls: Array,
+    own: Array,
+    slack: tuple[float, float],
+    sums: Array,
+) -> tuple[int, float, float]:
+    """The candidate to take with the rest of the bag fixed, the least sum and the toll."""
+    for c in range(own.size):
+        sums[0, c] = 0.0
+        sums[1, c] = own[c]
+    for i in range(strides.size):
+        p = at[i]
+        for c in range(own.size):
+            sums[0, c] += values[p]
+            if i >= heard:
+                sums[1, c] += tolls[p]
+            p += strides[i]
+    least = sums[0, 0]
+    for c in range(1, own.size):
+        least = min(least, sums[0, c])
+    best = -1
+    for c in range(own.size):
+        if sums[0, c] <= least + slack[0] and (best < 0 or sums[1, c] < sums[1, best] - slack[1]):
+            best = c
+    best = max(best, 0)
+    return best, least, sums[1, best]

@@ -1,0 +1,273 @@
+r"""The LCB of a monomial basis as the compiled searches see it.
+
+Along one knob x, every other knob fixed, the features of a criterion are a polynomial
+in x, phi(x) = sum_r p_r x^r, and so is u(x) = R^{-1} phi(x) = sum_r u_r x^r. Hence F along
+the knob is a polynomial, the means, minus w_i beta_i |u_i(x)| for every criterion that
+reads it: what `line` minimises. All searches keep the u_i of the state they are at.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.bases import Monomials
+from trimtab.bases.monomial import MonomialArrays
+from trimtab.compiled import compiled
+from trimtab.domain import BoundBox
+from trimtab.graph import Graph
+from trimtab.lcb import LCB
+from trimtab.solvers.line import Line, new_line
+
+
+class Landscape(NamedTuple):
+    """The LCB and its domain; arrays over all criteria or all knobs."""
+
+    maps: MonomialArrays
+    blocks: Ints  # (m + 1,) the augmented factor of criterion i in R
+    R: Array
+    weights: Array  # (m,) w_i
+    radii: Array  # (m,) beta_i
+    scope_offsets: Ints  # (m + 1,)
+    scope: Ints  # the knobs that a criterion reads
+    touch_offsets: Ints  # (k + 1,)
+    touch: Ints  # the criteria that read a knob
+    own_offsets: Ints  # (size of touch + 1,)
+    own: Ints  # the features by which the criterion reads the knob
+    low: Array  # (k,)
+    high: Array  # (k,)
+    level_offsets: Ints  # (k + 1,)
+    levels: Array
+
+
+class Work(NamedTuple):
+    """Where a search is; only the entries of its own criteria are ever touched."""
+
+    columns: Ints  # (m,) where criterion i's inverse factor begins in U
+    U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
+    u: Array  # (sum d,) R_i^{-1} phi_i at the present state
+    rise: Array  # (most readers of a knob, degree + 1, widest d) the u_r of each reader
+    line: Line
+
+
+# A landscape only points at arrays that live as long as their LCB.
+_LANDSCAPES: WeakKeyDictionary[LCB, Landscape] = WeakKeyDictionary()
+
+
+def landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
+    """The LCB for the kernels."""
+    known = _LANDSCAPES.get(lcb)
+    if known is None:
+        graph, book = lcb.problem.graph, lcb.estimators.book
+        own_offsets, own = _own(features.arrays, graph)
+        known = _LANDSCAPES[lcb] = Landscape(
+            maps=features.arrays,
+            blocks=book.blocks,
+            R=book.R,
+            weights=lcb.problem.weights,
+            radii=lcb.radii,
+            scope_offsets=graph.scope_offsets,
+            scope=graph.scope_knobs,
+            touch_offsets=graph.touch_offsets,
+            touch=graph.touch_criteria,
+            own_offsets=own_offsets,
+            own=own,
+            low=domain.low,
+            high=domain.high,
+            level_offsets=domain.level_offsets,
+            levels=domain.level_values,
+        )
+    return known
+
+
+def _own(maps: MonomialArrays, graph: Graph) -> tuple[Ints, Ints]:
+    """The features of each pair of a knob and a criterion that reads it, in the order of touch."""
+    m = graph.criteria
+    owner = np.repeat(np.arange(m), np.diff(maps.offsets))
+    left, right = maps.p > 0, (maps.q > 0) & (maps.b != maps.a)
+    feature = np.concatenate((np.flatnonzero(left), np.flatnonzero(right)))
+    knob = np.concatenate((maps.a[left], maps.b[right])).astype(np.int64)
+    key = knob * m + owner[feature]
+    order = np.lexsort((feature, key))
+    pairs = np.repeat(np.arange(graph.knobs), np.diff(graph.touch_offsets)) * m
+    starts = np.searchsorted(key[order], pairs + graph.touch_criteria)
+    return np.append(starts, key.size), feature[order]
+
+
+@compiled
+def prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
+    """Invert the factors of the criteria that take part, and make room for the rest."""
+    maps, offsets = land.maps, land.maps.offsets
+    degree = widest = size = readers = 0
+    for i in criteria:
+        d = offsets[i + 1] - offsets[i]
+        widest = max(widest, d)
+        size += d * (d + 1) // 2
+        for f in range(offsets[i], offsets[i + 1]):
+            degree = max(degree, maps.p[f], maps.q[f])
+    for j in knobs:
+        readers = max(readers, land.touch_offsets[j + 1] - land.touch_offsets[j])
+    work = Work(
+        columns=np.empty(land.radii.size, np.int64),
+        U=np.empty(size),
+        u=np.empty(offsets[-1]),
+        rise=np.empty((readers, degree + 1, widest)),
+        line=new_line(degree, readers),
+    )
+    start = 0
+    for i in criteria:
+        d = offsets[i + 1] - offsets[i]
+        R = land.R[land.blocks[i] : land.blocks[i + 1]]
+        work.columns[i] = start
+        for c in range(d):
+            column = work.U[start : start + d - c]
+            column[0] = 1.0 / R[c * (c + 1) // 2 + c]
+            for r in range(c + 1, d):
+                row = r * (r + 1) // 2
+                x = 0.0
+                for j in range(c, r):
+                    x -= R[row + j] * column[j - c]
+                column[r - c] = x / R[row + r]
+            start += d - c
+    return work
+
+
+@compiled
+def lead(i: int, d: int, land: Landscape) -> Array:
+    """v_i = R_i^{-1} b_i: the last row of the augmented factor."""
+    start = land.blocks[i] + d * (d + 1) // 2
+    return land.R[start : start + d]
+
+
+@compiled
+def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
+    """u_i = R_i^{-1} phi_i(s) from scratch, and the value F(s) of these criteria."""
+    maps, u = land.maps, work.u
+    value = 0.0
+    for i in criteria:
+        lo, hi = maps.offsets[i], maps.offsets[i + 1]
+        u[lo:hi] = 0.0
+        column = work.columns[i]
+        for f in range(lo, hi):
+            x = maps.scale[i] * power(s[maps.a[f]], maps.p[f]) * power(s[maps.b[f]], maps.q[f])
+            for r in range(f, hi):
+                u[r] += x * work.U[column + r - f]
+            column += hi - f
+        v = lead(i, hi - lo, land)
+        mean = 0.0
+        square = 0.0
+        for f in range(lo, hi):
+            mean += u[f] * v[f - lo]
+            square += u[f] * u[f]
+        value += land.weights[i] * (mean - land.radii[i] * np.sqrt(square))
+    return value
+
+
+@compiled
+def power(x: float, n: int) -> float:
+    """x^n for a whole n >= 0."""
+    if n == 0:
+        return 1.0
+    y = x
+    for _ in range(1, n):
+        y *= x
+    return y
+
+
+@compiled
+def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
+    """Make `work.line` and `work.rise` what F and the u_i are along knob j; the degree.
+
+    One function on purpose: handing these structures on costs more than the arithmetic.
+    """
+    offsets, a, b, p, q, scale = land.maps
+    A, U, u = work.line.A, work.U, work.u
+    begin, end = land.touch_offsets[j], land.touch_offsets[j + 1]
+    A[:] = 0.0
+    highest = 0
+    for entry in range(begin, end):
+        i = land.touch[entry]
+        lo = offsets[i]
+        d = offsets[i + 1] - lo
+        weight = land.weights[i]
+        rise, Q = work.rise[entry - begin], work.line.Q[entry - begin]
+        for r in range(1, rise.shape[0]):
+            for g in range(d):
+                rise[r, g] = 0.0
+        degree = 0
+        for n in range(land.own_offsets[entry], land.own_offsets[entry + 1]):
+            f = land.own[n]
+            x, r = scale[i], 0
+            if a[f] == j:
+                r += p[f]
+            else:
+                x *= power(s[a[f]], p[f])
+            if b[f] == j:
+                r += q[f]
+            else:
+                x *= power(s[b[f]], q[f])
+            degree = max(degree, r)
+            first = f - lo
+            column = work.columns[i] + first * d - first * (first - 1) // 2 - first
+            for g in range(first, d):
+                rise[r, g] += x * U[column + g]
+        for r in range(Q.size):
+            Q[r] = 0.0
+        work.line.bonus[entry - begin] = weight * land.radii[i]
+        v = land.blocks[i] + d * (d + 1) // 2  # where R_i^{-1} b_i begins
+        x = s[j]
+        if rise.shape[0] == 3:  # nearly always; sums side by side are several times faster
+            m0 = m1 = m2 = q0 = q1 = q2 = q3 = q4 = q5 = 0.0
+            for g in range(d):
+                u1, u2, y = rise[1, g], rise[2, g], land.R[v + g]
+                u0 = u[lo + g] - (u2 * x + u1) * x
+                rise[0, g] = u0
+                m0 += u0 * y
+                m1 += u1 * y
+                m2 += u2 * y
+                q0 += u0 * u0
+                q1 += u0 * u1
+                q2 += u0 * u2
+                q3 += u1 * u1
+                q4 += u1 * u2
+                q5 += u2 * u2
+            A[0] += weight * m0
+            A[1] += weight * m1
+            A[2] += weight * m2
+            Q[0], Q[1], Q[2], Q[3], Q[4] = q0, 2.0 * q1, 2.0 * q2 + q3, 2.0 * q4, q5
+        else:
+            for g in range(d):
+                known = 0.0
+                for r in range(degree, 0, -1):
+                    known = (known + rise[r, g]) * x
+                rise[0, g] = u[lo + g] - known
+            for r in range(degree + 1):
+                mean = 0.0
+                for g in range(d):
+                    mean += rise[r, g] * land.R[v + g]
+                A[r] += weight * mean
+                for t in range(r, degree + 1):
+                    both = 0.0
+                    for g in range(d):
+                        both += rise[r, g] * rise[t, g]
+                    Q[r + t] += both if r == t else 2.0 * both
+        highest = max(highest, degree)
+    return highest
+
+
+@compiled
+def put(j: int, x: float, degree: int, s: Array, land: Landscape, work: Work) -> None:
+    """Move knob j to x, along the slice just made."""
+    s[j] = x
+    first, last = land.touch_offsets[j], land.touch_offsets[j + 1]
+    for c in range(last - first):
+        i = land.touch[first + c]
+        lo = land.maps.offsets[i]
+        for f in range(land.maps.offsets[i + 1] - lo):
+            y = 0.0
+            for r in range(degree, -1, -1):
+                y = y * x + work.rise[c, r, f]
+            work.u[lo + f] = y
