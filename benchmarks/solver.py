@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from instances import DEGREES, TIMES, Instance, from_run, instances, random_instance
 from lbfgs import Multistart
-from rich.progress import track
+from rich.console import Console
+from rich.progress import track as progress
 from scipy.optimize import differential_evolution, dual_annealing, shgo
 
 import trimtab as tt
@@ -29,7 +30,13 @@ from trimtab.arrays import Array
 from trimtab.bases import Linear
 from trimtab.solvers import Solution, solve
 
+STDERR = Console(stderr=True)
 LONG = 100.0  # times our effort, for the best value known
+
+
+def track(work: Sequence[Any], name: str) -> Iterable[Any]:
+    """The work with a progress bar, which stays out of the results."""
+    return progress(work, name, console=STDERR)
 
 
 def seconds(work: Callable[[], Any], repeats: int = 1) -> tuple[Any, float]:

@@ -27,8 +27,17 @@ POLICIES: dict[str, Make] = {
     "AsyncLazyGraphLinUCB": lambda problem, start, seed: tt.AsyncLazyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, reg=0.5
     ),
+    "SteadyGraphLinUCB": lambda problem, start, seed: tt.SteadyGraphLinUCB(
+        problem, start=start, radius=tt.Confidence(sigma=0.1, norm=2.0), seed=seed
+    ),
+    "SteadyGraphLinUCB with all options": lambda problem, start, seed: tt.SteadyGraphLinUCB(
+        problem, start=start, radius=0.5, seed=seed, rho=0.5, certify=0.5, period=7, review=False
+    ),
     "LazyGraphLinUCB to the letter": lambda problem, start, seed: tt.LazyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, cold_start="keep", review=False, reg=0.3
+    ),
+    "LazyGraphLinUCB, noise unknown": lambda problem, start, seed: tt.LazyGraphLinUCB(
+        problem, start=start, radius=tt.Confidence(sigma=None, norm=2.0), seed=seed
     ),
 }
 

@@ -587,7 +587,6 @@ ROUTES: list[Any] = [
         FourierFeatures(8),
         None,
         id="fourier",
-        marks=pytest.mark.xfail(reason="L-BFGS-B's ftol and gtol are absolute below 1"),
     ),
 ]
 

@@ -203,6 +203,8 @@ def test_coverage_of_the_radii(d: int, m: int) -> None:
             dims=np.full(m, d),
             reg=np.ones(m),
             bounds=np.ones(m),
+            pure_error=np.zeros(m),
+            pure_df=np.zeros(m, np.int64),
         )
         for form, rule in radius.items():
             failed[form] |= (distance > rule.radii(evidence)).any(axis=1)

@@ -132,9 +132,7 @@ def integer_rounds(policy: Policy, loss: float, rounds: int) -> list[int]:
 @pytest.mark.parametrize("reg", [1, 2, 3, 7, 10, 49, 100, 333])
 def test_ties_of_integer_reg_are_exact(reg: int) -> None:
     """With unit features V is a whole number, and V = 2 V_tau must not trigger."""
-    basis = tt.bases.Custom(
-        function=lambda i, x: [1.0], bound=1.0, jacobian=lambda i, x: [[0.0]]
-    )
+    basis = tt.bases.Custom(function=lambda i, x: [1.0], bound=1.0, jacobian=lambda i, x: [[0.0]])
     problem = tt.Problem(tt.Graph.complete(1), basis=basis)
     policy = tt.LazyGraphLinUCB(
         problem, start=[0.3], radius=0.5, reg=reg, cold_start="keep", review=False

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
     from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
     from trimtab.policies import LinUCB as LinUCB
+    from trimtab.policies import Record as Record
+    from trimtab.policies import SteadyGraphLinUCB as SteadyGraphLinUCB
     from trimtab.policies import restore as restore
     from trimtab.problem import Problem as Problem
     from trimtab.sim import Trace as Trace
@@ -37,6 +39,8 @@ __version__ = "0.1.0"
 # Where each public name lives, and the names that are modules themselves.
 _HOME = {
     "AsyncLazyGraphLinUCB": "trimtab.policies",
+    "SteadyGraphLinUCB": "trimtab.policies",
+    "Record": "trimtab.policies",
     "Balls": "trimtab.domain",
     "Box": "trimtab.domain",
     "Confidence": "trimtab.estimators",

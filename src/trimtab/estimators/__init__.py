@@ -2,6 +2,15 @@
 
 from trimtab.estimators.book import NEVER
 from trimtab.estimators.confidence import Confidence, Radius, as_radius
+from trimtab.estimators.fit import LackOfFit, lack_of_fit
 from trimtab.estimators.nodewise import NodewiseEstimators
 
-__all__ = ["NEVER", "Confidence", "NodewiseEstimators", "Radius", "as_radius"]
+__all__ = [
+    "NEVER",
+    "Confidence",
+    "LackOfFit",
+    "NodewiseEstimators",
+    "Radius",
+    "as_radius",
+    "lack_of_fit",
+]

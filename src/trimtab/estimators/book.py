@@ -42,6 +42,7 @@ class Book(NamedTuple):
     squares: Array  # (m,) * sum of n (y - shift)^2
     pure_error: Array  # (m,) sum over past states of sum n (y - mean)^2
     pure_df: Ints  # (m,) its degrees of freedom
+    data: Ints  # (m,) how many weighted data have gone into the factor
 
 
 @compiled
@@ -105,6 +106,7 @@ def take(i: int, phi: Array, y: float, n: int, book: Book, work: Array) -> None:
     book.gain[i] += growth
     book.since[i] += growth
     book.seen[i] += n
+    book.data[i] += 1
     root = np.sqrt(n)
     x = work[0]
     for f in range(d):
@@ -148,6 +150,28 @@ def flush(criteria: Ints, common: int, book: Book) -> None:
 
 
 @compiled
+def forget(criteria: Ints, root_reg: Array, common: int, skipped: int, book: Book) -> None:
+    """V_i = reg_i I and b_i = 0 again for these criteria, and nothing in their sums."""
+    for i in criteria:
+        p = book.blocks[i]
+        for e in range(p, book.blocks[i + 1]):
+            book.R[e] = 0.0
+        for r in range(book.offsets[i + 1] - book.offsets[i]):
+            p += r
+            book.R[p] = root_reg[i]
+            p += 1
+        book.gain[i] = 0.0
+        book.since[i] = 0.0
+        book.seen[i] = 0
+        book.data[i] = 0
+        book.n[i] = -common
+        book.tells[i] = -common
+        book.owed[i] = -skipped
+        book.total[i] = 0.0
+        book.squares[i] = 0.0
+
+
+@compiled
 def measure(criteria: Ints, factor: float, book: Book) -> None:
     """The estimated loss, w_i and n*_i at the deployed state."""
     work = workspace(criteria, book)
@@ -158,6 +182,18 @@ def measure(criteria: Ints, factor: float, book: Book) -> None:
         book.mean[i] = mean
         book.spread[i] = spread
         book.due[i] = rounds_to_trigger(spread, book.since[i], factor)
+
+
+@compiled
+def spreads(phi: Array, book: Book) -> Array:
+    """w_i of all criteria at features phi."""
+    found = np.empty(book.gain.size)
+    work = np.empty(phi.size)
+    for i in range(found.size):
+        lo = book.offsets[i]
+        d = book.offsets[i + 1] - lo
+        found[i] = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, work)[1]
+    return found
 
 
 @compiled

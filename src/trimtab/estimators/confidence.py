@@ -10,6 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item
 from trimtab.errors import InvalidInput
+from trimtab.estimators.noise import LEAST_DF, sigma_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Evidence:
     dims: Ints
     reg: Array
     bounds: Array  # largest |phi|
+    pure_error: Array  # squared deviations of the losses from the mean of their state
+    pure_df: Ints  # and their degrees of freedom
 
 
 class Radius(Protocol):
@@ -34,6 +37,10 @@ class Radius(Protocol):
     @property
     def constant(self) -> bool:
         """Whether the radii never change."""
+
+    @property
+    def least_df(self) -> int:
+        """Degrees of freedom of pure error before any radius holds: 0 if the noise is known."""
 
     def radii(self, evidence: Evidence) -> Array:
         """beta_i of the criteria that the evidence is about."""
@@ -59,17 +66,35 @@ class Confidence:
     log(1/delta) term for d_i = 1, so that its ellipsoids fail far more often than
     delta; `logdet` is the default.
 
+    With ``sigma=None`` the noise is estimated from what frozen states show of it: sigma_i
+    becomes `noise.sigma_bound` at alpha = delta / (2 m), as of the last flush, and the
+    ellipsoids get the other half, 2 log(2 m / delta). For Gaussian noise this is as valid as
+    a known sigma: all ellipsoids hold at once, at all times, with probability 1 - delta. No
+    radius holds before every criterion's pure error has 20 degrees of freedom, 21 losses of
+    one state: until then policies keep the start state, whatever their `cold_start`, and
+    then make their first solve. A criterion that is never observed keeps them there. The
+    radius may shrink; bounds that need one for all rounds take the largest.
+
     >>> Confidence(sigma=0.1, norm=2.0).balanced_reg
     0.0025000000000000005
 
+    >>> import trimtab as tt
+    >>> world = tt.worlds.quadratic(tt.Graph.complete(2), seed=1)
+    >>> unknown = Confidence(sigma=None, norm=world.norms)
+    >>> policy = tt.LazyGraphLinUCB(world.problem, start=[0.5, 0.5], radius=unknown)
+    >>> policy.ask(), policy.rounds_left()
+    (array([0.5, 0.5]), 21)
+    >>> tt.play(policy, world, horizon=10**4).solves > 5
+    True
+
     Args:
-        sigma: the noise of each criterion's loss (sub-Gaussian scale).
+        sigma: the noise of each criterion's loss (sub-Gaussian scale), None to estimate it.
         norm: a bound on the length of each criterion's true parameter.
         delta: the probability that any ellipsoid ever fails.
         form: which of the two formulas.
     """
 
-    sigma: float | ArrayLike
+    sigma: float | ArrayLike | None
     norm: float | ArrayLike
     delta: float = 0.05
     form: Literal["logdet", "paper"] = "logdet"
@@ -78,13 +103,18 @@ class Confidence:
         number(self.delta, "delta", low=0.0, strict=True, high=1.0)
         if self.form not in ("logdet", "paper"):
             raise InvalidInput(f"form = {self.form!r}; choose 'logdet' or 'paper'")
-        for name in ("sigma", "norm"):
+        for name in ("norm",) if self.sigma is None else ("sigma", "norm"):
             value = np.asarray(getattr(self, name))
             per_item(value, value.size, name, "criterion", low=0.0, strict=name == "sigma")
 
     @property
     def balanced_reg(self) -> float | Array:
         """The reg at which the bias term, sqrt(reg) norm, equals sigma: (sigma / norm)^2."""
+        if self.sigma is None:
+            raise InvalidInput(
+                "sigma = None has no balanced reg, which is needed before sigma is estimated; "
+                "choose reg yourself"
+            )
         norm = np.asarray(self.norm, np.float64)
         if np.any(norm == 0.0):
             raise InvalidInput("norm = 0 has no balanced reg; choose reg yourself")
@@ -93,7 +123,9 @@ class Confidence:
 
     def bind(self, m: int) -> BoundConfidence:
         """The rule for m criteria."""
-        sigma = per_item(self.sigma, m, "sigma", "criterion", low=0.0, strict=True)
+        sigma = None
+        if self.sigma is not None:
+            sigma = per_item(self.sigma, m, "sigma", "criterion", low=0.0, strict=True)
         norm = per_item(self.norm, m, "norm", "criterion", low=0.0, strict=False)
         return BoundConfidence(sigma=sigma, norm=norm, delta=float(self.delta), form=self.form)
 
@@ -102,7 +134,7 @@ class Confidence:
 class BoundConfidence:
     """A `Confidence` of a known number of criteria."""
 
-    sigma: Array  # (m,)
+    sigma: Array | None  # (m,)
     norm: Array  # (m,)
     delta: float
     form: Literal["logdet", "paper"]
@@ -110,18 +142,34 @@ class BoundConfidence:
 
     @property
     def certified(self) -> bool:
-        """Whether the radius is proven to hold: the log-det form."""
+        """Whether the radius is proven: the log-det form; with sigma=None for Gaussian noise."""
         return self.form == "logdet"
+
+    @property
+    def least_df(self) -> int:
+        """Degrees of freedom of pure error before any radius holds: 0 if the noise is known."""
+        return LEAST_DF if self.sigma is None else 0
 
     def radii(self, evidence: Evidence) -> Array:
         """beta_i of the criteria that the evidence is about."""
-        at = evidence.criteria
+        at, m = evidence.criteria, self.norm.size
+        delta = self.delta if self.sigma is not None else self.delta / 2.0
         if self.form == "logdet":
-            inside = evidence.gain + 2.0 * np.log(self.sigma.size / self.delta)
+            inside = evidence.gain + 2.0 * np.log(m / delta)
         else:
             growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
-            inside = evidence.dims * np.log(growth / self.delta)
-        return np.asarray(self.sigma[at] * np.sqrt(inside) + np.sqrt(evidence.reg) * self.norm[at])
+            inside = evidence.dims * np.log(growth / delta)
+        bias = np.sqrt(evidence.reg) * self.norm[at]
+        # Where nothing has been seen there is no noise in the estimate, only bias.
+        unseen = evidence.seen == 0 if self.sigma is None else np.zeros(at.size, bool)
+        return np.where(unseen, bias, self.noise(evidence) * np.sqrt(inside) + bias)
+
+    def noise(self, evidence: Evidence) -> Array:
+        """sigma of the criteria that the evidence is about, or a bound on it."""
+        if self.sigma is not None:
+            return self.sigma[evidence.criteria]
+        alpha = self.delta / (2.0 * self.norm.size)
+        return sigma_bound(evidence.pure_error, evidence.pure_df, alpha)
 
 
 @dataclass(frozen=True)
@@ -131,6 +179,7 @@ class FixedRadius:
     beta: Array  # (m,)
     certified = False
     constant = True
+    least_df = 0
 
     def radii(self, evidence: Evidence) -> Array:
         """beta_i of the criteria that the evidence is about."""
@@ -147,7 +196,9 @@ def as_radius(radius: float | ArrayLike | Confidence, m: int) -> Radius:
 def radius_to_plain(radius: Radius) -> dict[str, Any]:
     """The rule as plain scalars and arrays, for a snapshot."""
     if isinstance(radius, BoundConfidence):
-        arrays = {"sigma": radius.sigma.copy(), "norm": radius.norm.copy()}
+        unknown = np.full(radius.norm.size, np.nan)
+        sigma = unknown if radius.sigma is None else radius.sigma.copy()
+        arrays = {"sigma": sigma, "norm": radius.norm.copy()}
         return arrays | {"delta": radius.delta, "form": radius.form}
     if isinstance(radius, FixedRadius):
         return {"beta": radius.beta.copy()}
@@ -156,4 +207,8 @@ def radius_to_plain(radius: Radius) -> dict[str, Any]:
 
 def radius_from_plain(plain: Mapping[str, Any]) -> ArrayLike | Confidence:
     """The `radius` argument that `radius_to_plain` saw."""
-    return Confidence(**plain) if "form" in plain else plain["beta"]
+    if "form" in plain:
+        unknown = np.isnan(plain["sigma"]).all()
+        return Confidence(**{**plain, "sigma": None} if unknown else plain)
+    beta: ArrayLike = plain["beta"]
+    return beta

@@ -65,6 +65,7 @@ class NodewiseEstimators:
             squares=np.zeros(m),
             pure_error=np.zeros(m),
             pure_df=np.zeros(m, np.int64),
+            data=np.zeros(m, np.int64),
         )
         kernels.begin(self.book, np.sqrt(reg))
         self._common = 0  # rounds that every criterion has seen
@@ -151,6 +152,25 @@ class NodewiseEstimators:
         kernels.measure(criteria, self.factor, self.book)
         self._reschedule(criteria)
 
+    def set_factor(self, factor: float) -> None:
+        """Trigger by another factor from now on."""
+        self.factor = factor
+        self.measure(self.problem.all_criteria)
+
+    def frozen(self) -> tuple[Ints, Array]:
+        """How often each criterion was observed at the deployed state, and its mean loss there."""
+        n = self._common + self.book.n
+        return n, self.book.shift + self.book.total / np.maximum(n, 1)
+
+    def forget(self, criteria: Ints) -> None:
+        """Start these criteria anew, with V = reg I and without what the sums hold."""
+        kernels.forget(criteria, np.sqrt(self.reg), self._common, self._skipped, self.book)
+        self.measure(criteria)
+
+    def spreads(self, state: Array) -> Array:
+        """w_i of all criteria at any state, as of their last flush: (m,)."""
+        return kernels.spreads(self.problem.phi(state), self.book)
+
     def _reschedule(self, criteria: Ints) -> None:
         book = self.book
         if criteria.size == book.due.size:
@@ -184,7 +204,18 @@ class NodewiseEstimators:
             dims=self._dims[criteria],
             reg=self.reg[criteria],
             bounds=self.problem.features.bounds[criteria],
+            pure_error=self.book.pure_error[criteria],
+            pure_df=self.book.pure_df[criteria],
         )
+
+    def lacking(self, df: int) -> Ints:
+        """Observations each criterion lacks until its pure error has `df` degrees: (m,).
+
+        Those of the present state count, owed or not.
+        """
+        tells = self._common + self.book.tells
+        short = df - self.book.pure_df - np.maximum(tells - 1, 0)
+        return np.where(short > 0, short + (tells == 0), 0)
 
     def theta(self, criterion: int) -> Array:
         """The ridge estimate of one criterion, as of its last flush."""

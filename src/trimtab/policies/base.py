@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.policies.learner import Certificate, Learner
+from trimtab.policies.record import Record
 from trimtab.problem import Problem
 
 FORMAT = 1  # of snapshots; raised when an older trimtab could not read a newer one's
@@ -21,6 +22,7 @@ class Told:
     cause: Cause  # why the state was looked at again, or "none"
     moved: float  # l1 length of the move to the state that ask() now gives
     next_review: int  # rounds until the next review if everything is observed; 2^62 for never
+    record: Record | None = None  # the reasons, from a policy that gives them
 
 
 class Policy(Protocol):

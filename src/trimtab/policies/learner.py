@@ -11,11 +11,12 @@ import numpy as np
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.estimators import Confidence, NodewiseEstimators, as_radius
+from trimtab.estimators import book as kernels
 from trimtab.estimators.confidence import radius_from_plain, radius_to_plain
 from trimtab.estimators.nodewise import Owed
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
-from trimtab.solvers import solve
+from trimtab.solvers import Solution, solve
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
 LOCAL_EFFORT = 0.0  # and where only a neighbourhood may: see docs/decisions/0007
@@ -72,8 +73,8 @@ class Learner:
         self._bound = 0.0
         self._certified = self.lcb.radius.certified
         # Before any data F(s) = -sum_i w_i beta_i |phi_i(s)| / sqrt(reg_i).
-        reach = problem.features.bounds / np.sqrt(self.estimators.reg)
-        self._lower: float | None = -float(problem.weights @ (self.lcb.radii * reach))
+        self._prior = problem.weights * self.lcb.radii / np.sqrt(self.estimators.reg)  # (m,)
+        self._lower: float | None = -float(self._prior @ problem.features.bounds)
         self._lower_certified = True
         self._rate = 0.0
         self._charge()
@@ -82,6 +83,24 @@ class Learner:
     def certificate(self) -> Certificate:
         """The sum over rounds of 2 W + gap, each as of the round's deployment."""
         return Certificate(bound=self._bound, certified=self._certified)
+
+    # Whether there is a radius: with sigma=None only when the noise has shown itself.
+
+    @property
+    def holding(self) -> bool:
+        """Whether the state stays because the noise was unknown, up to the solve that ends it."""
+        least = self.lcb.radius.least_df
+        unknown = least > 0 and (self.estimators.book.pure_df < least).any()
+        return bool(unknown) or (least > 0 and self.solved == 0)
+
+    @property
+    def ready(self) -> bool:
+        """Whether every criterion has a radius once its sums are absorbed: solve only then."""
+        return not self.holding or not self.lacking().any()
+
+    def lacking(self) -> Ints:
+        """How often each criterion must still be observed before it has a radius: (m,)."""
+        return self.estimators.lacking(self.lcb.radius.least_df)
 
     # What goes in.
 
@@ -128,44 +147,90 @@ class Learner:
             free, criteria = None, self.problem.all_criteria
         else:
             free, criteria = self.problem.graph.reach(around)
-        self._flush(criteria)
+        self.absorb(criteria)
+        effort = GLOBAL_EFFORT if around is None else LOCAL_EFFORT
+        solution = self.solve(criteria, free=free, effort=effort)
+        before, after = self.state, solution.state
+        self.adopt(
+            after, criteria, reset=reset, lower=solution.lower_bound if free is None else None
+        )
+        return float(np.abs(after - before).sum())
+
+    def absorb(self, criteria: Ints) -> None:
+        """Carry what these criteria have seen into their matrices and radii."""
+        if self._owed is not None:
+            self.estimators.collect(criteria, self._owed)
+        self.estimators.flush(criteria)
+        self.lcb.update(criteria)
+
+    def solve(
+        self,
+        criteria: Ints,
+        *,
+        free: Ints | None = None,
+        price: ArrayLike = 0.0,
+        effort: float = GLOBAL_EFFORT,
+        certify: float | None = None,
+    ) -> Solution:
+        """A minimiser of the LCB and the price of moving to it; `criteria` were absorbed."""
         try:
             solution = solve(
                 self.lcb,
                 self.state,
                 free=free,
-                effort=GLOBAL_EFFORT if around is None else LOCAL_EFFORT,
+                price=price,
+                effort=effort,
+                certify=certify,
                 seed=(self.seed + self.solved) % 2**63,
             )
         except Exception:
             self.estimators.measure(criteria)  # the schedule must fit what has been learned
             raise
-        self.estimators.reset_clocks(reset)
-        moved = float(np.abs(solution.state - self.state).sum())
-        self._deploy(solution.state, criteria)
-        if self.solved or self.clock:  # before any data the bound of __init__ is known
-            exact = solution.lower_bound if around is None else None
-            self._lower, self._lower_certified = exact, exact is not None
         self.solved += 1
+        return solution
+
+    def adopt(
+        self,
+        state: Array,
+        criteria: Ints,
+        *,
+        reset: Ints,
+        lower: float | None,
+        certified: bool = True,
+    ) -> None:
+        """Deploy the outcome of a solve and reset clocks; no state's F is below `lower`.
+
+        That may be the best value found, then it is not certified, or unknown.
+        """
+        first = self.solved <= 1 and not self.clock
+        self.estimators.reset_clocks(reset)
+        self._deploy(state, criteria)
+        if not first:  # before any data the bound of __init__ is known
+            self._lower, self._lower_certified = lower, certified and lower is not None
         self._charge()
-        return moved
+
+    def forget(self, criteria: Ints) -> None:
+        """Start these criteria anew: their world has changed. The certificate ends here."""
+        self.settle()
+        self.estimators.forget(criteria)
+        self.lcb.update(criteria)
+        self._certified = False
+
+    def rounds_at(self, state: Array) -> int:
+        """Rounds at the state until some determinant would pass the factor, counted from now."""
+        spread = self.estimators.spreads(state)
+        return kernels.rounds_to_trigger(float(spread.max()), 0.0, self.estimators.factor)
 
     def place(self, state: ArrayLike) -> None:
         """Deploy the given state; what was seen before stays with the state it belongs to."""
         x = self.problem.domain.check(state, "state")
         self.problem.phi(x)  # a basis function that refuses the state does so before anything moves
         if not np.array_equal(x, self.state):
-            self._flush(self.problem.all_criteria)
+            self.absorb(self.problem.all_criteria)
             self._deploy(x, self.problem.all_criteria)
             self._charge()
         if self.clock == 0:
             self.origin = self.state
-
-    def _flush(self, criteria: Ints) -> None:
-        if self._owed is not None:
-            self.estimators.collect(criteria, self._owed)
-        self.estimators.flush(criteria)
-        self.lcb.update(criteria)
 
     def _deploy(self, state: Array, criteria: Ints) -> None:
         self.state = read_only(state)
@@ -177,6 +242,10 @@ class Learner:
         Where no bound is known the value at the state just solved for stands in.
         """
         book, weights = self.estimators.book, self.problem.weights
+        if self.holding and self._lower is not None:  # |phi_i' theta_i| <= norm_i |phi_i| is known
+            lengths = np.sqrt(np.add.reduceat(book.phi**2, book.offsets[:-1]))
+            self._rate = float(self._prior @ lengths) - self._lower
+            return
         width = float((weights * self.lcb.radii) @ np.sqrt(book.spread))
         value = float(weights @ book.mean) - width
         if self._lower is None:

@@ -8,6 +8,7 @@ from trimtab.arrays import ArrayLike
 from trimtab.estimators import Confidence
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
+from trimtab.policies.schedule import NOBODY
 from trimtab.problem import Problem
 
 
@@ -22,7 +23,8 @@ class LinUCB(Policy):
     Args:
         problem: the knobs, the criteria and the features between them.
         start: the state the system is in now; the first move leaves it.
-        radius: beta, one number or one per criterion, or a `Confidence`.
+        radius: beta, one number or one per criterion, or a `Confidence`. One that estimates
+            the noise does so once, at the start state: nothing is replicated later.
         reg: the ridge parameter, one number or one per criterion.
         seed: of the solver's random starts.
     """
@@ -40,13 +42,17 @@ class LinUCB(Policy):
     ) -> None:
         # With factor 1 a criterion triggers as soon as it has learned anything.
         self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=1.0, seed=seed)
-        self.learner.resolve(reset=problem.all_criteria)
+        if self.learner.ready:
+            self.learner.resolve(reset=problem.all_criteria)
 
     def tell(
         self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses, then move to the new minimiser."""
         self.learner.observe(losses, played=played, count=count)
+        if not self.learner.ready:
+            left = int(self.learner.lacking().max())
+            return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left)
         triggered = self.learner.estimators.triggered()
         moved = self.learner.resolve(reset=self.problem.all_criteria)
         return Told(triggered=triggered, cause="trigger", moved=moved, next_review=1)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
-from trimtab.arrays import ArrayLike, Ints, number
+import numpy as np
+
+from trimtab.arrays import ArrayLike, Ints, number, read_only
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER, Confidence
 from trimtab.estimators.nodewise import Owed
@@ -18,6 +20,7 @@ from trimtab.policies.learner import Learner
 from trimtab.problem import Problem
 
 ColdStart = Literal["solve", "keep"]
+NOBODY: Ints = read_only(np.empty(0, np.int64))
 
 
 @runtime_checkable
@@ -27,7 +30,8 @@ class LazyPolicy(Policy, Protocol):
     Args:
         problem: the knobs, the criteria and the features between them.
         start: the state the system is in now.
-        radius: beta, one number or one per criterion, or a `Confidence`.
+        radius: beta, one number or one per criterion, or a `Confidence`. Where that has to
+            estimate the noise, the start state stays until it can, and the first solve follows.
         reg: the ridge parameter, one number or one per criterion.
         factor: C, by how much a determinant must grow to trigger.
         cold_start: "solve" before the first round, or "keep" the start state.
@@ -57,7 +61,7 @@ class LazyPolicy(Policy, Protocol):
         self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=C, seed=seed)
         self.review = bool(review)
         self._last_global = 0
-        if cold_start == "solve":
+        if cold_start == "solve" and self.learner.ready:
             self._solve_globally()
 
     def tell(
@@ -65,7 +69,7 @@ class LazyPolicy(Policy, Protocol):
     ) -> Told:
         """Learn from the losses; look at the state again if that is due."""
         self.learner.observe(losses, played=played, count=count)
-        return self._check()
+        return self._check() if self.learner.ready else self._told(NOBODY, None)
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, and pay for them later.
@@ -80,14 +84,12 @@ class LazyPolicy(Policy, Protocol):
             seen: how often each criterion was observed, every time by default: (m,).
         """
         left = self.rounds_left() if seen is None else self.review_left()
-        if not 1 <= rounds <= left or (
-            seen is not None and (seen > self.learner.estimators.needs()).any()
-        ):
+        if not 1 <= rounds <= left or (seen is not None and (seen > self.needs()).any()):
             raise InvalidInput(
                 f"rounds = {rounds}; skip at least 1, and not beyond the next review"
             )
         self.learner.skip(rounds, owed, seen)
-        return self._check()
+        return self._check() if self.learner.ready else self._told(NOBODY, None)
 
     def settle(self) -> None:
         """Ask for all losses that are still owed; after this the policy needs `owed` no more."""
@@ -99,14 +101,28 @@ class LazyPolicy(Policy, Protocol):
 
     def rounds_left(self) -> int:
         """Rounds until the next review if everything is observed."""
+        if self.learner.holding:
+            return self.review_left()
         return min(self.learner.estimators.rounds_left(), self.review_left())
 
+    def _next_look(self) -> int:
+        """Rounds until the state is looked at again if everything is observed."""
+        return self.rounds_left()
+
+    def needs(self) -> Ints:
+        """How often each criterion must still be observed to trigger: (m,)."""
+        if self.learner.holding:
+            return np.full(self.problem.criteria, NEVER)
+        return self.learner.estimators.needs()
+
     def review_left(self) -> int:
-        """Rounds until the next review by the clock alone."""
+        """Rounds until the next review by the clock alone, or until the noise is known."""
+        if self.learner.holding:
+            return max(int(self.learner.lacking().max()), 1)
         return self._review_at - self.learner.clock if self.review else NEVER
 
     def _review_due(self) -> bool:
-        return self.review and self.learner.clock >= self._review_at
+        return self.learner.holding or (self.review and self.learner.clock >= self._review_at)
 
     @property
     def _review_at(self) -> int:
@@ -123,5 +139,5 @@ class LazyPolicy(Policy, Protocol):
         cause: Cause = "none"
         if moved is not None:
             cause = "trigger" if triggered.size else "review"
-        left = self.rounds_left()
+        left = self._next_look()
         return Told(triggered=triggered, cause=cause, moved=moved or 0.0, next_review=left)

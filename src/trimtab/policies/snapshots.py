@@ -13,9 +13,10 @@ from trimtab.policies.base import FORMAT, Policy
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Learner
 from trimtab.policies.linucb import LinUCB
+from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.problem import Problem
 
-KINDS: tuple[type[Policy], ...] = (LinUCB, LazyGraphLinUCB, AsyncLazyGraphLinUCB)
+KINDS: tuple[type[Policy], ...] = (LinUCB, LazyGraphLinUCB, AsyncLazyGraphLinUCB, SteadyGraphLinUCB)
 POLICIES = {kind.__name__: kind for kind in KINDS}
 
 

@@ -60,7 +60,7 @@ class Replayed:
 
     def next_jump(self, policy: LazyPolicy, t: int, stop: int) -> tuple[int, Ints | None]:
         """Rounds to skip from t on, and how often each criterion is seen in them."""
-        until = self.noise.until(t, policy.learner.estimators.needs())
+        until = self.noise.until(t, policy.needs())
         rounds = min(until, policy.review_left(), stop - t)
         self._upto = t + rounds
         return rounds, self.noise.seen[t + rounds] - self.noise.seen[t]

@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, read_only, refuse_where
 from trimtab.errors import InvalidInput
-from trimtab.policies import Told
+from trimtab.policies import Record, Told
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +36,7 @@ class Trace:
     solves: int  # times the state was looked at again after the first round
     reviews: int  # how many of those for no other cause than the clock
     attributions: Ints  # (m,) solves that each criterion triggered, alone or with others
+    records: tuple[Record, ...]  # the reasons of every look, from policies that give them
 
     @property
     def horizon(self) -> int:
@@ -146,6 +147,7 @@ class Recorder:
         self._best: list[float] = []
         self._solves = self._reviews = 0
         self._attributions = np.zeros(criteria, np.int64)
+        self._records: list[Record] = []
 
     def played(self, state: Array, rounds: int, *, rate: float, best: float) -> None:
         """So many rounds were played at the state, at an expected loss of `rate` each."""
@@ -167,6 +169,8 @@ class Recorder:
         self._reviews += told.cause == "review"
         for i in told.triggered.tolist():
             self._attributions[i] += 1
+        if told.record is not None:
+            self._records.append(told.record)
 
     def left_at(self, state: Array, *, rate: float, best: float) -> None:
         """The state that the run ends with, deployed but not played."""
@@ -187,4 +191,5 @@ class Recorder:
             solves=self._solves,
             reviews=self._reviews,
             attributions=read_only(self._attributions),
+            records=tuple(self._records),
         )

@@ -37,8 +37,11 @@ from trimtab.solvers.starts import uniform
 STEPS = 500  # per knob, of one descent
 SETTLED = 1e-11  # of the scale along the knob: gains below this are none
 COARSE = 1e-3  # of the width along the knob, while it is not yet clear where to settle
-KICK_STEPS = 4
-START_SHARE = 3
+START_SHARE = 3  # random starts may take one step in so many
+AGREED = 2  # and end when so many in a row have led to the best value yet, up to SAME of it
+SAME = 1e-6
+KICK_STEPS = 4  # of the descent after a kick, per knob that it concerns at first
+PATIENCE, PATIENCE_PER_KNOB = 6, 1 / 16  # kicks end when so many in a row have failed
 PICK, READER = -1, -2  # what a random number decides, where a start's are about a knob
 
 
@@ -93,8 +96,8 @@ def _search(
     now, s = current[knobs], current.copy()
     at_now = refresh(s, criteria, land, work)
     best, value = now, at_now
-    c = 0
-    while c <= given.shape[0] or START_SHARE * trail.counts[0] < steps:
+    c = again = 0
+    while c <= given.shape[0] or (START_SHARE * trail.counts[0] < steps and again < AGREED):
         here = at_now
         if c > 0:
             for n in range(knobs.size):
@@ -103,6 +106,9 @@ def _search(
             here = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
         _remind_all(knobs, trail)
         here -= _descend(COARSE, STEPS * knobs.size, s, current, price, land, work, trail)
+        again = again + 1 if abs(here - value) <= SAME * abs(value) else again
+        if here < value - SAME * abs(value):
+            again = 0
         if better(s[knobs], here, best, value, now):
             best, value = s[knobs], here
         c += 1
@@ -308,7 +314,8 @@ def _kick_out(
     tired = np.empty(land.low.size, np.bool_)
     for j in knobs:
         tired[j] = False
-    while trail.counts[0] < steps:
+    failed, patience = 0, PATIENCE + int(PATIENCE_PER_KNOB * knobs.size)
+    while trail.counts[0] < steps and failed < patience:
         some = False
         for n in range(knobs.size):
             j = knobs[n]
@@ -317,7 +324,8 @@ def _kick_out(
             some |= lifts[n] < np.inf
             trail.counts[0] += 1 - tired[j]
         for n in np.argsort(lifts, kind="mergesort") if some else np.arange(knobs.size):
-            if trail.counts[0] >= steps or (some and lifts[n] == np.inf):
+            done = trail.counts[0] >= steps or failed >= patience
+            if done or (some and lifts[n] == np.inf):
                 break
             _set_mark(trail)
             if some:
@@ -326,8 +334,10 @@ def _kick_out(
                 tired[j] = True
             else:
                 up = _scatter(knobs, seed, s, current, price, land, work, trail)
+            failed += 1
             if _follow(up + tied, s, current, price, land, work, trail):
                 _wake(tired, land, trail)
+                failed = 0
 
 
 @compiled

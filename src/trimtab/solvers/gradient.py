@@ -17,6 +17,9 @@ from trimtab.solvers.starts import mix
 
 GRID = 9  # points tried along each continuous knob before the gradients take over
 PER_WAVE = 6  # and at least so many along the shortest wave of a Fourier basis
+DIPS = 4  # of a knob's samples, to look at more closely
+ROUNDS = 10
+SETTLED = 1e-12  # of the size of F: gains below this are none
 SAME = 1e-12  # a knob this near to where it is now has not moved
 
 
@@ -40,9 +43,9 @@ def search(part: Part, domain: BoundBox, starts: int, seed: int) -> Solution:
         state = part.now.copy()
         if c > 0:
             state[knobs] = domain.sample(rng)[knobs]
-        if c % 2 == 0:  # a sweep tends to bring different starts to the same place
-            local.sweep(state)
-        local.polish(state)
+        if c % 2 == 1:  # a sweep tends to bring different starts to the same place
+            local.polish(state)
+        local.settle(state)
         found.append(state[knobs])
         values.append(part.value(state))
     best = choose(np.array(found), np.array(values), part.now[knobs])
@@ -61,21 +64,48 @@ class _Local:
         wave = features.shortest_wave if isinstance(features, Fourier) else np.inf
         width = float((domain.high - domain.low)[part.knobs].max())
         self.grid = max(GRID, int(np.ceil(PER_WAVE * width / wave)) + 1)
+        means, widths = part.lcb.terms(part.now, part.criteria)
+        self.scale = float(np.abs(means).sum() + widths.sum()) or 1.0  # L-BFGS-B has no other
+
+    def settle(self, state: Array) -> None:
+        """Sweeps and polishes in turn, until neither lowers G."""
+        for _ in range(ROUNDS):
+            value = self.part.value(state)
+            self.sweep(state)
+            self.polish(state)
+            if value - self.part.value(state) <= SETTLED * self.scale:
+                return
 
     def sweep(self, state: Array) -> None:
-        """One pass over the knobs, each set to the best of a few values or of all its levels."""
-        part, domain = self.part, self.domain
-        for j in part.knobs.tolist():
-            levels = domain.levels_of(j)
-            if not levels.size:
-                levels = np.linspace(domain.low[j], domain.high[j], self.grid)
-            trial = np.repeat(state[None], levels.size + 2, axis=0)
-            trial[1:-1, j], trial[-1, j] = levels, part.now[j]
-            readers = part.lcb.problem.graph.touching(j)
-            toll = part.price[j] * np.abs(trial[:, j] - part.now[j])
-            height = toll + [part.lcb.value(s, readers) for s in trial]
-            state[j] = trial[int(np.argmin(height)), j]
+        """One pass over the knobs, each set to the best place found along it."""
+        for j in self.part.knobs.tolist():
+            state[j] = self._along(j, state)
             self.steps += 1
+
+    def _along(self, j: int, state: Array) -> float:
+        """The best of a knob's levels; or of samples, and of the parabolas through its dips."""
+        domain, now = self.domain, float(self.part.now[j])
+        levels = domain.levels_of(j)
+        if levels.size:
+            return self._best(j, state, np.append(levels, state[j]))[0]
+        x = np.linspace(domain.low[j], domain.high[j], self.grid)
+        _, y = self._best(j, state, x)
+        bend = y[:-2] - 2.0 * y[1:-1] + y[2:]
+        dips = np.flatnonzero((y[1:-1] <= y[:-2]) & (y[1:-1] <= y[2:]) & (bend > 0.0))
+        dips = dips[np.argsort(y[dips + 1], kind="stable")[:DIPS]]
+        bottoms = x[dips + 1] + 0.5 * (y[dips] - y[dips + 2]) / bend[dips] * (x[1] - x[0])
+        trial = np.concatenate((x[[int(np.argmin(y))]], bottoms, [now, state[j]]))
+        return self._best(j, state, np.clip(trial, domain.low[j], domain.high[j]))[0]
+
+    def _best(self, j: int, state: Array, x: Array) -> tuple[float, Array]:
+        """The best of these places of a knob, the last one in a tie, and G at each up to others."""
+        part = self.part
+        trial = np.repeat(state[None], x.size, axis=0)
+        trial[:, j] = x
+        readers = part.lcb.problem.graph.touching(j)
+        y = part.price[j] * np.abs(x - part.now[j])
+        y += [part.lcb.value(s, readers) for s in trial]
+        return float(x[x.size - 1 - int(np.argmin(y[::-1]))]), y
 
     def polish(self, state: Array) -> None:
         """L-BFGS-B over the continuous knobs.
@@ -101,23 +131,26 @@ class _Local:
             put(x)
             self.gradients += 1
             slope = part.lcb.gradient(trial, part.criteria)[smooth]
-            value = part.lcb.value(trial, part.criteria)
-            toll = float(price @ (x[: smooth.size] + x[smooth.size :]) if priced.any() else 0.0)
-            return value + toll, np.concatenate((slope + price, np.where(priced, price - slope, 0)))
+            toll = np.where(priced, price, 0.0) @ (x[: smooth.size] + x[smooth.size :])
+            value = part.lcb.value(trial, part.criteria) + float(toll)
+            slopes = np.concatenate((slope + price, np.where(priced, price - slope, 0.0)))
+            return value / self.scale, slopes / self.scale
 
         ahead = state[smooth] - now
         begin = np.concatenate(
             (np.where(priced, ahead.clip(min=0.0), state[smooth]), (-ahead * priced).clip(min=0.0))
         )
-        bounds = list(
-            zip(
-                np.concatenate((np.where(priced, 0.0, low), np.zeros(smooth.size))),
-                np.concatenate((np.where(priced, high - now, high), (now - low) * priced)),
-                strict=True,
-            )
-        )
+        lows = np.concatenate((np.where(priced, 0.0, low), np.zeros(smooth.size)))
+        highs = np.concatenate((np.where(priced, high - now, high), (now - low) * priced))
         before = part.value(state)
-        found = minimize(value_and_slope, begin, jac=True, method="L-BFGS-B", bounds=bounds)
+        found = minimize(
+            value_and_slope,
+            begin,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(lows, highs, strict=True)),
+            options={"ftol": 1e-15, "gtol": 1e-10},
+        )
         put(found.x)
         near = priced & (np.abs(trial[smooth] - now) <= SAME)
         trial[smooth[near]] = now[near]

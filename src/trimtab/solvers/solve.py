@@ -17,8 +17,10 @@ from trimtab.solvers import ball, branch, cells, coordinate, discrete, gradient
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution
 
-STEPS, STEPS_PER_KNOB = 800, 8  # one-dimensional steps of a part at effort 1
+STEPS, STEPS_PER_KNOB = 2000, 10  # one-dimensional steps of a part at effort 1
+MOST_STEPS = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
+LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
 BUDGET = 2**22
 ENTRIES_PER_BOX = 16  # what a box of branch and bound is charged
 
@@ -58,9 +60,9 @@ def solve(
     problem = lcb.problem
     prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     effort = number(effort, "effort", low=0.0, strict=False)
+    budget = whole(budget, "budget", low=0)
     if certify is not None:
         certify = number(certify, "certify", low=0.0, strict=False)
-        budget = whole(budget, "budget", low=0)
     state = current.copy()
     total = Solution(state=state, value=0.0, lower_bound=0.0)
     for knobs, criteria in _parts(problem.graph, free):
@@ -103,7 +105,8 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
         return Solution(exact.values, exact.value, exact.least, Counters(entries=exact.entries))
     if not isinstance(features, Monomials):
         return gradient.search(part, domain, _starts(effort), seed)
-    coarse = discrete.coarse(part, domain) if effort > 0.0 and values is None else None
+    wide = effort > 0.0 and values is None and part.knobs.size >= LEAST_GRID
+    coarse = discrete.coarse(part, domain) if wide else None
     given = np.empty((0, part.knobs.size)) if coarse is None else coarse.values[None]
     return _descend(part, domain, features, given, effort, seed, coarse.entries if coarse else 0)
 
@@ -118,14 +121,14 @@ def _descend(
     entries: int,
 ) -> Solution:
     n = part.knobs.size
-    steps = int(effort * (STEPS + STEPS_PER_KNOB * n)) if n > 1 else 0  # one step is exact
-    state, value, counts = coordinate.search(part, domain, features, given, steps, seed)
+    steps = min(effort * (STEPS + STEPS_PER_KNOB * n), MOST_STEPS) if n > 1 else 0  # one is exact
+    state, value, counts = coordinate.search(part, domain, features, given, int(steps), seed)
     counters = Counters(steps=int(counts[0]), kicks=int(counts[1]), entries=entries)
     return Solution(state, value, None, counters)
 
 
 def _starts(effort: float) -> int:
-    return max(int(np.ceil(effort * STARTS)), 1)
+    return max(int(np.ceil(min(effort * STARTS, MOST_STEPS))), 1)
 
 
 def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) -> Solution:

@@ -1,0 +1,69 @@
+"""Why a policy did what it did: one record for every look at the state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A look at the state: what brought it about, what was weighed, and what came of it.
+
+    Losses are totals per round, weights included. The move that was weighed is the one made,
+    or for a hold the best one that was not worth its price.
+    """
+
+    round: int  # rounds told before the look
+    cause: str  # "start", "trigger", "review", "limit" or "alarm"
+    criteria: Ints  # those that triggered or rang
+    information: float  # growth of log det V since the last look, all criteria together
+    gain: float  # by how much the move lowers the lower confidence bound, per round
+    rounds: int  # over which the move has to pay
+    price: float  # of the move, once
+    gap: float  # by how much another state's bound may be lower than the one taken, per round
+    certified: bool  # whether that is proven
+    knobs: Ints  # those that move; none for a hold
+    before: Array  # where from
+    after: Array  # where to
+    next_review: int  # rounds until the next look if everything is observed
+
+    @property
+    def held(self) -> bool:
+        """Whether the state stays."""
+        return self.knobs.size == 0
+
+    def __str__(self) -> str:
+        """One line for people."""
+        why = self.cause
+        if self.criteria.size:
+            named = ", ".join(map(str, self.criteria[:3].tolist()))
+            more = f" and {self.criteria.size - 3} more" if self.criteria.size > 3 else ""
+            why += f" of objective {named}{more}"
+        worth = (
+            f"the best move gains {self.gain:.3g} a round, {self.gain * self.rounds:.3g} over "
+            f"{self.rounds:,} rounds, and costs {self.price:.3g}"
+        )
+        if self.held:
+            done = "hold: " + ("nothing better is known" if self.gain <= 0.0 else worth)
+        else:
+            steps = [
+                f"knob {j} {x:.3g} -> {y:.3g}"
+                for j, x, y in zip(self.knobs[:3].tolist(), self.before, self.after, strict=False)
+            ]
+            more = f" and {self.knobs.size - 3} more" if self.knobs.size > 3 else ""
+            done = f"move {', '.join(steps)}{more}: {worth.replace('the best move', 'it')}"
+        proven = "" if self.certified else " (not proven)"
+        return (
+            f"round {self.round:,}, {why}, {self.information:.2f} nats learned: {done}; "
+            f"at most {self.gap:.3g} a round is left{proven}; next look in {self.next_review:,}"
+        )
+
+
+def moved(before: Array, after: Array) -> tuple[Ints, Array, Array]:
+    """The knobs in which two states differ, and their values in each."""
+    knobs = np.flatnonzero(before != after)
+    return knobs, before[knobs], after[knobs]

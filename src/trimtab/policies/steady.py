@@ -1,0 +1,289 @@
+"""Steady: the lazy schedule, with moves that must be worth their price."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, number, whole
+from trimtab.bases import Monomials
+from trimtab.bases.fourier import Fourier
+from trimtab.errors import InvalidInput
+from trimtab.estimators import NEVER, Confidence
+from trimtab.policies import alarm as alarms
+from trimtab.policies.base import Cause, Told
+from trimtab.policies.record import Record, moved
+from trimtab.policies.schedule import ColdStart, LazyPolicy
+from trimtab.problem import Problem
+from trimtab.solvers import Solution
+
+FACTORS = (1.1, 4.0)  # between these the trigger factor is chosen
+ROUNDS_PER_FACTOR = 150.0  # see docs/decisions/0009
+
+
+class SteadyGraphLinUCB(LazyPolicy):
+    r"""The recommended policy: it asks of every move whether it pays.
+
+    At a look, with s' deployed and :math:`\hat n` rounds to come,
+
+    .. math::
+        s \leftarrow \arg\min_s \; \mathrm{LCB}_t(s) + \frac{1}{\hat n}
+        \sum_j \lambda_j |s_j - s'_j|, \qquad \hat n \ge n^*(s),
+
+    where :math:`\lambda` is the problem's move_cost and :math:`n^*(s)` counts the rounds until
+    the next trigger at s: :math:`\hat n` starts at :math:`n^*(s')` and doubles until it
+    suffices. The epoch ends at the latest after :math:`\hat n` rounds, whatever was
+    observed. Staying is an ordinary answer, and every look explains itself (`Told.record`).
+    The total cost, regret and price of movement together, obeys the bound of Algorithm 1.
+
+    With ``rho > 0`` the state need not be optimal: the first of staying, moving only the knobs
+    that the triggering criteria read, these and their neighbours, and moving anything is
+    taken whose objective is within rho W(s) of the best.
+
+    Losses that do not fit what was learned ring an *alarm*: that criterion forgets
+    everything and starts anew. It needs a radius with a noise level, a `Confidence`.
+
+    Deviation: not in the paper, whose schedule decides when to look and never asks
+    whether a move is worth its price.
+
+    >>> import trimtab as tt
+    >>> ring = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    >>> world = tt.worlds.quadratic(ring, seed=2, move_cost=30.0)
+    >>> radius = tt.Confidence(sigma=0.1, norm=world.norms)
+    >>> policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5] * 4, radius=radius)
+    >>> trace = tt.play(policy, world, horizon=10**4)
+    >>> lazy = tt.LazyGraphLinUCB(world.problem, start=[0.5] * 4, radius=radius)
+    >>> trace.movement < 0.6 * tt.play(lazy, world, horizon=10**4).movement
+    True
+
+    Args:
+        problem: with the move_cost that a move has to pay for.
+        start: the state the system is in now.
+        radius: beta, one number or one per criterion, or a `Confidence`.
+        reg: the ridge parameter, one number or one per criterion.
+        factor: C, by how much a determinant must grow to trigger; chosen from move_cost
+            by default.
+        cold_start: "solve" before the first round, or "keep" the start state, the default
+            where every criterion has a constant feature.
+        review: whether to look whenever the clock has doubled since the last time.
+        period: look at least every so many rounds, for worlds whose changes do not show at the
+            deployed state.
+        rho: how far from optimal a smaller move may be, in widths.
+        certify: prove a lower bound at every look, down to a gap of this share of the width.
+        alarm: whether to watch for changes; by default where the radius is a `Confidence`.
+        seed: of the solver's random starts.
+    """
+
+    period: int
+    rho: float
+    certify: float
+    alarm: bool
+    _until: int  # the clock at which the epoch ends at the latest
+    _gain: float  # the information gathered by the last look
+    _next_check: int  # the clock at which the alarm is looked at next
+    _checks: int  # how often it was
+    _own: ClassVar[tuple[str, ...]] = (
+        *("review", "_last_global", "period", "rho", "certify", "alarm"),
+        *("_until", "_gain", "_next_check", "_checks"),
+    )
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        start: ArrayLike,
+        radius: ArrayLike | Confidence,
+        reg: ArrayLike = 1.0,
+        factor: float | None = None,
+        cold_start: ColdStart | None = None,
+        review: bool = True,
+        period: int | None = None,
+        rho: float = 0.0,
+        certify: float | None = None,
+        alarm: bool | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.rho = number(rho, "rho", low=0.0, strict=False)
+        self.certify = (
+            np.inf if certify is None else number(certify, "certify", low=0.0, strict=False)
+        )
+        self.period = NEVER if period is None else whole(period, "period", low=1)
+        self._until, self._gain, self._next_check, self._checks = NEVER, 0.0, NEVER, 0
+        if cold_start is None:
+            cold_start = "keep" if _has_constants(problem) else "solve"
+        super().__init__(
+            problem,
+            start=start,
+            radius=radius,
+            reg=reg,
+            factor=2.0 if factor is None else factor,
+            cold_start="keep" if cold_start == "solve" else cold_start,
+            review=review,
+            seed=seed,
+        )
+        watchable = alarms.watchable(self.learner.lcb.radius)
+        if alarm and not watchable:
+            raise InvalidInput(
+                "alarm=True needs to know the noise; pass radius=Confidence(sigma=..., norm=...)"
+            )
+        self.alarm = watchable if alarm is None else bool(alarm)
+        if factor is None:
+            self.learner.estimators.set_factor(self._chosen_factor())
+        if cold_start == "solve" and self.learner.ready:
+            self._look("review", np.empty(0, np.int64))
+        else:
+            self._begin_epoch(self._limit())
+
+    def _chosen_factor(self) -> float:
+        """C - 1 as the root of the price, in rounds of a criterion's width at the start."""
+        width = self.learner.lcb.width(self.learner.state) / self.problem.criteria
+        price = float(self.problem.move_cost.mean())
+        least, most = FACTORS
+        if not 0.0 < width < np.inf:
+            return 2.0
+        return float(np.clip(1.0 + np.sqrt(price / (ROUNDS_PER_FACTOR * width)), least, most))
+
+    # When to look.
+
+    def _check(self) -> Told:
+        triggered = self.learner.estimators.triggered()
+        if triggered.size:
+            return self._look("trigger", triggered)
+        if self.alarm and self.learner.clock >= self._next_check:
+            rung = self._listen()
+            if rung.size:
+                return self._look("alarm", rung)
+        if self._review_due() or self.learner.clock >= self._until:
+            return self._look("review", triggered)
+        return self._told(triggered, None)
+
+    def review_left(self) -> int:
+        """Rounds until the policy acts by the clock alone."""
+        if self.learner.holding:
+            return super().review_left()
+        ahead = min(self._until, self._next_check) - self.learner.clock
+        return min(super().review_left(), ahead)
+
+    def _next_look(self) -> int:
+        """Rounds until the next look if everything is observed and nothing rings."""
+        if self.learner.holding:
+            return self.rounds_left()
+        ahead = min(self._until, self._review_at if self.review else NEVER) - self.learner.clock
+        return min(self.learner.estimators.rounds_left(), ahead)
+
+    def _begin_epoch(self, rounds: int) -> None:
+        clock = self.learner.clock
+        self._last_global = clock
+        self._until = min(clock + rounds, NEVER)
+        self._next_check = clock + 1 if self.alarm else NEVER
+
+    def _listen(self) -> Ints:
+        """The criteria whose losses in this epoch contradict what was known before it."""
+        self.learner.settle()
+        self._checks += 1
+        begun = self._last_global
+        self._next_check = begun + 2 * (self.learner.clock - begun)
+        rung = alarms.rung(self.learner, self._checks)
+        if rung.size:
+            self.learner.forget(rung)
+        return rung
+
+    # What to do.
+
+    def _look(self, cause: Cause, criteria: Ints) -> Told:
+        """Deploy the state whose bound and price together are least; explain it."""
+        learner, everybody = self.learner, self.problem.all_criteria
+        before, price = learner.state, self.problem.move_cost
+        learner.absorb(everybody)
+        certify = None if self.certify == np.inf else self.certify
+        free = learner.solve(everybody, certify=certify)  # as if moves cost nothing
+        rounds = self._rounds(before)
+        while True:
+            best = self._priced(free, price / rounds)
+            if self.rho > 0.0:
+                best = self._ladder(best, criteria, price / rounds)
+            needed = self._rounds(best)
+            if needed <= rounds:
+                break
+            rounds = min(max(2 * rounds, needed), self._limit())
+        lower = free.value if free.lower_bound is None else free.lower_bound
+        value, at_free = learner.lcb.value(best), learner.lcb.value(before)
+        learner.adopt(best, everybody, reset=everybody, lower=lower, certified=free.certified)
+        self._begin_epoch(rounds)
+        weighed, reached = (
+            (free.state, free.value) if np.array_equal(best, before) else (best, value)
+        )
+        knobs, old, new = moved(before, best)
+        gain = float(learner.estimators.book.gain.sum())
+        record = Record(
+            round=learner.clock,
+            cause=cause,
+            criteria=criteria,
+            information=gain - self._gain,
+            gain=at_free - reached,
+            rounds=rounds,
+            price=float(price @ np.abs(weighed - before)),
+            gap=value - lower,
+            certified=free.certified and learner.lcb.radius.certified,
+            knobs=knobs,
+            before=old,
+            after=new,
+            next_review=self._next_look(),
+        )
+        self._gain = gain
+        triggered = criteria if cause == "trigger" else np.empty(0, np.int64)
+        return Told(
+            triggered=triggered,
+            cause=cause,
+            moved=float(np.abs(best - before).sum()),
+            next_review=record.next_review,
+            record=record,
+        )
+
+    def _priced(self, free: Solution, price: Array) -> Array:
+        """The best state when moving costs so much a round."""
+        learner = self.learner
+        if not price.any():
+            return free.state
+        found = learner.solve(self.problem.all_criteria, price=price)
+        toll = float(price @ np.abs(free.state - learner.state))
+        return free.state if free.value + toll < found.value else found.state
+
+    def _ladder(self, best: Array, criteria: Ints, price: Array) -> Array:
+        """The smallest move that is as good as the best, up to rho widths."""
+        learner, graph = self.learner, self.problem.graph
+
+        def cost(state: Array) -> float:
+            return learner.lcb.value(state) + float(price @ np.abs(state - learner.state))
+
+        least = cost(best)
+        rungs: list[Ints | None] = [None]
+        if criteria.size:
+            near, readers = graph.reach(criteria)
+            rungs += [near, graph.reach(readers)[0]]
+        for knobs in rungs:
+            state = learner.state
+            if knobs is not None:
+                found = learner.solve(self.problem.all_criteria, free=knobs, price=price, effort=0)
+                state = found.state
+            if cost(state) - least <= self.rho * learner.lcb.width(state):
+                return state
+        return best
+
+    def _rounds(self, state: Array) -> int:
+        """n*: how many rounds the state would stay, as far as the clock allows."""
+        return max(min(self.learner.rounds_at(state), self._limit()), 1)
+
+    def _limit(self) -> int:
+        """The longest an epoch may last."""
+        return min(max(self.learner.clock, 1) if self.review else NEVER, self.period)
+
+
+def _has_constants(problem: Problem) -> bool:
+    """Whether every criterion has a feature that no state makes vanish."""
+    features = problem.features
+    if isinstance(features, Monomials):
+        constant = (features.arrays.p == 0) & (features.arrays.q == 0)
+        return bool(np.logical_or.reduceat(constant, features.offsets[:-1]).all())
+    return isinstance(features, Fourier)
