@@ -300,7 +300,6 @@ def test_the_criterion_that_rang_starts_anew_and_the_others_keep_all_they_know()
     assert not policy.certificate.certified
 
 
-@pytest.mark.xfail(reason="what was forgotten counts as negative information")
 def test_what_is_forgotten_is_not_information() -> None:
     worlds = [phase(3), phase(3, shift=(0.0, 1.0, 0.0))]
     world = Drifting(worlds, changes=[1001])

@@ -100,12 +100,12 @@ def test_without_effort_there_is_only_a_descent_from_the_current_state() -> None
 
 
 @pytest.mark.parametrize("effort", [0.2, 1.0, 7.0])
-def test_steps_are_what_the_effort_allows_and_a_little_polishing(effort: float) -> None:
+def test_steps_are_at_most_what_the_effort_allows_and_a_little_polishing(effort: float) -> None:
     for lcb, current in dense_problems(8, 2):
         k = current.size
         counters = solve(lcb, current, effort=effort).counters
-        allowed = effort * (STEPS + STEPS_PER_KNOB * k)
-        assert allowed - 1 <= counters.steps <= allowed + 30 * k
+        assert 2 * k <= counters.steps <= effort * (STEPS + STEPS_PER_KNOB * k) + 30 * k
+        assert counters.steps > solve(lcb, current, effort=effort / 5).counters.steps
         assert 0 < counters.kicks < counters.steps
         assert (counters.gradients, counters.boxes) == (0, 0)
 
@@ -120,7 +120,8 @@ def test_counters_name_the_work_of_each_route() -> None:
     for effort in (0.0, 1.0, 2.0):
         counters = solve(waves, current, effort=effort).counters
         starts = max(int(effort * STARTS), 1)
-        assert counters.steps == 3 * ((starts + 1) // 2)  # a sweep in every other start
+        assert counters.steps % 3 == 0  # whole sweeps, one at least in every start
+        assert counters.steps >= 3 * starts
         assert counters.gradients >= starts
         assert (counters.kicks, counters.entries, counters.boxes) == (0, 0, 0)
     both = Graph.from_scopes([[0], [1]], knobs=2)  # two parts of one knob: exact steps, no kicks

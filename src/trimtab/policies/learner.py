@@ -202,10 +202,10 @@ class Learner:
 
         That may be the best value found, then it is not certified, or unknown.
         """
-        first = self.solved <= 1 and not self.clock
+        blank = not self.clock and not self.estimators.book.gain.any()
         self.estimators.reset_clocks(reset)
         self._deploy(state, criteria)
-        if not first:  # before any data the bound of __init__ is known
+        if not blank:  # before any data the bound of __init__ is known
             self._lower, self._lower_certified = lower, certified and lower is not None
         self._charge()
 

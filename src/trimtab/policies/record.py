@@ -18,7 +18,7 @@ class Record:
     """
 
     round: int  # rounds told before the look
-    cause: str  # "start", "trigger", "review", "limit" or "alarm"
+    cause: str  # "trigger", "review" or "alarm"
     criteria: Ints  # those that triggered or rang
     information: float  # growth of log det V since the last look, all criteria together
     gain: float  # by how much the move lowers the lower confidence bound, per round

@@ -125,7 +125,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         watchable = alarms.watchable(self.learner.lcb.radius)
         if alarm and not watchable:
             raise InvalidInput(
-                "alarm=True needs to know the noise; pass radius=Confidence(sigma=..., norm=...)"
+                "alarm=True needs a radius that holds; pass radius=Confidence(sigma=..., norm=...) "
+                "of the form 'logdet'"
             )
         self.alarm = watchable if alarm is None else bool(alarm)
         if factor is None:
@@ -186,6 +187,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         self._next_check = begun + 2 * (self.learner.clock - begun)
         rung = alarms.rung(self.learner, self._checks)
         if rung.size:
+            self._gain -= float(self.learner.estimators.book.gain[rung].sum())
             self.learner.forget(rung)
         return rung
 
@@ -276,8 +278,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         return max(min(self.learner.rounds_at(state), self._limit()), 1)
 
     def _limit(self) -> int:
-        """The longest an epoch may last."""
-        return min(max(self.learner.clock, 1) if self.review else NEVER, self.period)
+        """The longest an epoch may last: until the next review, were it to begin now."""
+        doubled = 2 * max(self.learner.clock, 1) - self.learner.clock
+        return min(doubled if self.review else NEVER, self.period)
 
 
 def _has_constants(problem: Problem) -> bool:

@@ -38,11 +38,17 @@ STEPS = 500  # per knob, of one descent
 SETTLED = 1e-11  # of the scale along the knob: gains below this are none
 COARSE = 1e-3  # of the width along the knob, while it is not yet clear where to settle
 START_SHARE = 3  # random starts may take one step in so many
-AGREED = 2  # and end when so many in a row have led to the best value yet, up to SAME of it
-SAME = 1e-6
+SAME = 1e-6  # of the value: starts that lead this close to each other agree
 KICK_STEPS = 4  # of the descent after a kick, per knob that it concerns at first
-PATIENCE, PATIENCE_PER_KNOB = 6, 1 / 16  # kicks end when so many in a row have failed
 PICK, READER = -1, -2  # what a random number decides, where a start's are about a knob
+
+
+class Effort(NamedTuple):
+    """When a search has looked long enough."""
+
+    steps: int  # of one knob, in all
+    agreed: int  # random starts in a row that lead to no better value than the best again
+    patience: int  # kicks in a row that fail
 
 
 class Trail(NamedTuple):
@@ -67,7 +73,7 @@ def search(
     domain: BoundBox,
     features: Monomials,
     given: Array,
-    steps: int,
+    effort: Effort,
     seed: int,
 ) -> tuple[Array, float, Ints]:
     """The best state found of the free knobs, G there, and how many steps and kicks it took.
@@ -77,7 +83,7 @@ def search(
     from the best use the rest.
     """
     land = landscape(part.lcb, domain, features)
-    return _search(land, part.now, part.knobs, part.criteria, part.price, given, steps, seed)
+    return _search(land, part.now, part.knobs, part.criteria, part.price, given, effort, seed)
 
 
 @compiled
@@ -88,16 +94,17 @@ def _search(
     criteria: Ints,
     price: Array,
     given: Array,
-    steps: int,
+    effort: Effort,
     seed: int,
 ) -> tuple[Array, float, Ints]:
+    steps = effort.steps
     work = prepare(land, knobs, criteria)
     trail = _trail(knobs, criteria, land)
     now, s = current[knobs], current.copy()
     at_now = refresh(s, criteria, land, work)
     best, value = now, at_now
     c = again = 0
-    while c <= given.shape[0] or (START_SHARE * trail.counts[0] < steps and again < AGREED):
+    while c <= given.shape[0] or (START_SHARE * trail.counts[0] < steps and again < effort.agreed):
         here = at_now
         if c > 0:
             for n in range(knobs.size):
@@ -114,7 +121,7 @@ def _search(
         c += 1
     s[knobs] = best
     refresh(s, criteria, land, work)
-    _kick_out(steps, seed, TIED * abs(value), knobs, s, current, price, land, work, trail)
+    _kick_out(effort, seed, TIED * abs(value), knobs, s, current, price, land, work, trail)
     for _ in range(STEPS):
         value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
         polish(s, value, current, price, knobs, criteria, SETTLED, land, work)
@@ -294,7 +301,7 @@ def _revert(s: Array, land: Landscape, work: Work, trail: Trail) -> None:
 
 @compiled
 def _kick_out(
-    steps: int,
+    effort: Effort,
     seed: int,
     tied: float,
     knobs: Ints,
@@ -314,7 +321,7 @@ def _kick_out(
     tired = np.empty(land.low.size, np.bool_)
     for j in knobs:
         tired[j] = False
-    failed, patience = 0, PATIENCE + int(PATIENCE_PER_KNOB * knobs.size)
+    failed, steps, patience = 0, effort.steps, effort.patience
     while trail.counts[0] < steps and failed < patience:
         some = False
         for n in range(knobs.size):

@@ -18,7 +18,9 @@ from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution
 
 STEPS, STEPS_PER_KNOB = 2000, 10  # one-dimensional steps of a part at effort 1
-MOST_STEPS = 2**40  # whatever the effort
+AGREED = 2  # random starts, and PATIENCE kicks, in a row that find nothing better, at effort 1
+PATIENCE, PATIENT_KNOBS = 6, 16  # one more kick for every so many knobs
+MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
 BUDGET = 2**22
@@ -121,14 +123,23 @@ def _descend(
     entries: int,
 ) -> Solution:
     n = part.knobs.size
-    steps = min(effort * (STEPS + STEPS_PER_KNOB * n), MOST_STEPS) if n > 1 else 0  # one is exact
-    state, value, counts = coordinate.search(part, domain, features, given, int(steps), seed)
+    effort = effort if n > 1 else 0.0  # one step is exact
+    allowed = coordinate.Effort(
+        steps=_times(effort, STEPS + STEPS_PER_KNOB * n),
+        agreed=_times(effort, AGREED),
+        patience=_times(effort, PATIENCE + n / PATIENT_KNOBS),
+    )
+    state, value, counts = coordinate.search(part, domain, features, given, allowed, seed)
     counters = Counters(steps=int(counts[0]), kicks=int(counts[1]), entries=entries)
     return Solution(state, value, None, counters)
 
 
 def _starts(effort: float) -> int:
-    return max(int(np.ceil(min(effort * STARTS, MOST_STEPS))), 1)
+    return max(_times(effort, STARTS), 1)
+
+
+def _times(effort: float, work: float) -> int:
+    return int(np.ceil(min(effort * work, MOST)))
 
 
 def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) -> Solution:
