@@ -14,7 +14,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
-BENCHMARKS = ("solver", "frozen_tell", "play_events", "peers")
+BENCHMARKS = ("solver", "steady", "frozen_tell", "play_events", "peers")
 VERSIONS = ("trimtab", "numpy", "numba", "scipy", "river", "mabwiser", "contextualbandits")
 HEAD = """# Benchmarks
 

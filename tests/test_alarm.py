@@ -215,7 +215,7 @@ def test_switched_off_it_never_rings() -> None:
 
 def test_it_needs_to_know_the_noise() -> None:
     world = phase(0)
-    with pytest.raises(tt.InvalidInput, match="alarm=True needs to know the noise"):
+    with pytest.raises(tt.InvalidInput, match="alarm=True needs a radius that holds"):
         tt.SteadyGraphLinUCB(world.problem, start=MIDDLE, radius=1.0, alarm=True)
     for radius in (1.0, tt.Confidence(sigma=SIGMA, norm=world.norms, form="paper")):
         policy = Listened(world.problem, start=MIDDLE, radius=radius)

@@ -45,7 +45,7 @@ class Record:
             why += f" of objective {named}{more}"
         worth = (
             f"the best move gains {self.gain:.3g} a round, {self.gain * self.rounds:.3g} over "
-            f"{self.rounds:,} rounds, and costs {self.price:.3g}"
+            f"{self.rounds:,} round{'s' * (self.rounds != 1)}, and costs {self.price:.3g}"
         )
         if self.held:
             done = "hold: " + ("nothing better is known" if self.gain <= 0.0 else worth)
