@@ -47,7 +47,7 @@ class Effort(NamedTuple):
     """When a search has looked long enough."""
 
     steps: int  # of one knob, in all
-    agreed: int  # random starts in a row that lead to no better value than the best again
+    agreed: int  # starts that lead to the best value again
     patience: int  # kicks in a row that fail
 
 
@@ -66,6 +66,17 @@ class Trail(NamedTuple):
     changed_at: Ints  # (m,)
     sizes: Ints  # (2,) of moved and changed
     counts: Ints  # (3,) steps, kicks, kicks kept
+
+
+class Walk(NamedTuple):
+    """A search on its way."""
+
+    s: Array  # (k,) where it is
+    current: Array  # (k,) where the system is
+    price: Array  # (k,)
+    land: Landscape
+    work: Work
+    trail: Trail
 
 
 def search(
@@ -101,6 +112,7 @@ def _search(
     work = prepare(land, knobs, criteria)
     trail = _trail(knobs, criteria, land)
     now, s = current[knobs], current.copy()
+    walk = Walk(s, current, price, land, work, trail)
     at_now = refresh(s, criteria, land, work)
     best, value = now, at_now
     c = again = 0
@@ -112,22 +124,23 @@ def _search(
                 s[j] = given[c - 1, n] if c <= given.shape[0] else _start(j, c, seed, land)
             here = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
         _remind_all(knobs, trail)
-        here -= _descend(COARSE, STEPS * knobs.size, s, current, price, land, work, trail)
-        again = again + 1 if abs(here - value) <= SAME * abs(value) else again
+        here -= _descend(COARSE, STEPS * knobs.size, walk)
         if here < value - SAME * abs(value):
             again = 0
+        elif here <= value + SAME * abs(value):
+            again += 1
         if better(s[knobs], here, best, value, now):
             best, value = s[knobs], here
         c += 1
     s[knobs] = best
     refresh(s, criteria, land, work)
-    _kick_out(effort, seed, TIED * abs(value), knobs, s, current, price, land, work, trail)
+    _kick_out(effort, seed, TIED * abs(value), knobs, walk)
     for _ in range(STEPS):
         value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
         polish(s, value, current, price, knobs, criteria, SETTLED, land, work)
         _remind_all(knobs, trail)
         most = trail.counts[0] + 2 * knobs.size
-        _descend(0.0, 2 * knobs.size, s, current, price, land, work, trail)
+        _descend(0.0, 2 * knobs.size, walk)
         if trail.counts[0] < most:
             break
     value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
@@ -212,53 +225,43 @@ def _next(trail: Trail) -> int:
 
 
 @compiled
-def _descend(
-    coarse: float,
-    most: int,
-    s: Array,
-    current: Array,
-    price: Array,
-    land: Landscape,
-    work: Work,
-    trail: Trail,
-) -> float:
+def _descend(coarse: float, most: int, walk: Walk) -> float:
     """Take knobs off the queue until it is empty; what was gained."""
+    s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
     gained = 0.0
     for _ in range(most):
         if trail.ends[1] == 0:
             break
         j = _next(trail)
         trail.counts[0] += 1
-        degree, readers, levels = _face(j, s, current, price, land, work)
+        degree, readers, levels = _face(j, walk)
         least = SETTLED * scale_of(degree, readers, work.line)
         if coarse > 0.0:
             least = max(least, coarse * width_of(s[j], degree, readers, work.line))
         x, gain = argmin(s[j], land.low[j], land.high[j], levels, degree, readers, work.line, least)
         if x != s[j]:
             gained += gain
-            _move(j, x, degree, s, land, work, trail)
+            _move(j, x, degree, walk)
     while trail.ends[1] > 0:
         _next(trail)
     return gained
 
 
 @compiled
-def _face(
-    j: int, s: Array, current: Array, price: Array, land: Landscape, work: Work
-) -> tuple[int, int, Array]:
+def _face(j: int, walk: Walk) -> tuple[int, int, Array]:
     """Make `work.line` what G is along knob j; its degree, its readers and the knob's levels."""
+    s, land, work = walk.s, walk.land, walk.work
     degree = slice_along(j, s, land, work)
-    work.line.toll[0] = current[j]
-    work.line.toll[1] = price[j]
+    work.line.toll[0] = walk.current[j]
+    work.line.toll[1] = walk.price[j]
     readers = land.touch_offsets[j + 1] - land.touch_offsets[j]
     return degree, readers, land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
 
 
 @compiled
-def _move(
-    j: int, x: float, degree: int, s: Array, land: Landscape, work: Work, trail: Trail
-) -> None:
+def _move(j: int, x: float, degree: int, walk: Walk) -> None:
     """Put knob j at x along the line just made; remember what was, and whom it concerns."""
+    s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
     offsets, mark = land.maps.offsets, trail.mark[0]
     if trail.moved_at[j] != mark:
         trail.moved_at[j] = mark
@@ -287,12 +290,13 @@ def _set_mark(trail: Trail) -> None:
 
 
 @compiled
-def _revert(s: Array, land: Landscape, work: Work, trail: Trail) -> None:
+def _revert(walk: Walk) -> None:
     """Back to the last mark."""
+    land, work, trail = walk.land, walk.work, walk.trail
     offsets = land.maps.offsets
     for n in range(trail.sizes[0]):
         j = trail.moved[n]
-        s[j] = trail.was[j]
+        walk.s[j] = trail.was[j]
     for n in range(trail.sizes[1]):
         i = trail.changed[n]
         for f in range(offsets[i], offsets[i + 1]):
@@ -300,23 +304,13 @@ def _revert(s: Array, land: Landscape, work: Work, trail: Trail) -> None:
 
 
 @compiled
-def _kick_out(
-    effort: Effort,
-    seed: int,
-    tied: float,
-    knobs: Ints,
-    s: Array,
-    current: Array,
-    price: Array,
-    land: Landscape,
-    work: Work,
-    trail: Trail,
-) -> None:
+def _kick_out(effort: Effort, seed: int, tied: float, knobs: Ints, walk: Walk) -> None:
     """Kicks until the steps are used, those first that are uphill least; of equals the first.
 
     A knob whose kick has failed, and around which nothing has moved since, is passed
     over. When that is all of them, whole scopes are thrown somewhere at random.
     """
+    land, trail = walk.land, walk.trail
     lifts = np.empty(knobs.size)
     tired = np.empty(land.low.size, np.bool_)
     for j in knobs:
@@ -326,7 +320,7 @@ def _kick_out(
         some = False
         for n in range(knobs.size):
             j = knobs[n]
-            lift = np.inf if tired[j] else _lift(j, s, current, price, land, work)
+            lift = np.inf if tired[j] else _lift(j, walk)
             lifts[n] = np.round(lift / tied) if tied > 0.0 else lift
             some |= lifts[n] < np.inf
             trail.counts[0] += 1 - tired[j]
@@ -337,28 +331,20 @@ def _kick_out(
             _set_mark(trail)
             if some:
                 j = knobs[n]
-                up = _throw(j, False, seed, s, current, price, land, work, trail)
+                up = _throw(j, False, seed, walk)
                 tired[j] = True
             else:
-                up = _scatter(knobs, seed, s, current, price, land, work, trail)
+                up = _scatter(knobs, seed, walk)
             failed += 1
-            if _follow(up + tied, s, current, price, land, work, trail):
-                _wake(tired, land, trail)
+            if _follow(up + tied, walk):
+                _wake(tired, walk)
                 failed = 0
 
 
 @compiled
-def _scatter(
-    knobs: Ints,
-    seed: int,
-    s: Array,
-    current: Array,
-    price: Array,
-    land: Landscape,
-    work: Work,
-    trail: Trail,
-) -> float:
+def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
     """Put the free knobs of a random criterion anywhere; by how much G rises."""
+    land, trail = walk.land, walk.trail
     made = trail.counts[1]
     j = knobs[int(uniform(seed, made, PICK) * knobs.size)]
     first, last = land.touch_offsets[j], land.touch_offsets[j + 1]
@@ -366,62 +352,54 @@ def _scatter(
     up = 0.0
     for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
         if trail.waiting[land.scope[n]] >= 0:
-            up += _throw(land.scope[n], True, seed, s, current, price, land, work, trail)
+            up += _throw(land.scope[n], True, seed, walk)
     return up
 
 
 @compiled
-def _lift(j: int, s: Array, current: Array, price: Array, land: Landscape, work: Work) -> float:
+def _lift(j: int, walk: Walk) -> float:
     """By how much G rises when knob j goes to its next best place; inf where it has none."""
-    degree, readers, levels = _face(j, s, current, price, land, work)
-    x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, work.line)
+    s, land, line = walk.s, walk.land, walk.work.line
+    degree, readers, levels = _face(j, walk)
+    x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
     if x == s[j]:
         return np.inf
-    return height(x, degree, readers, work.line) - height(s[j], degree, readers, work.line)
+    return height(x, degree, readers, line) - height(s[j], degree, readers, line)
 
 
 @compiled
-def _throw(
-    j: int,
-    anywhere: bool,
-    seed: int,
-    s: Array,
-    current: Array,
-    price: Array,
-    land: Landscape,
-    work: Work,
-    trail: Trail,
-) -> float:
+def _throw(j: int, anywhere: bool, seed: int, walk: Walk) -> float:
     """Put knob j anywhere, or at its next best place; by how much G rises."""
-    degree, readers, levels = _face(j, s, current, price, land, work)
+    s, land, line = walk.s, walk.land, walk.work.line
+    degree, readers, levels = _face(j, walk)
     if anywhere:
-        x = _start(j, -trail.counts[1], seed, land)
+        x = _start(j, -walk.trail.counts[1], seed, land)
     else:
-        x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, work.line)
-    up = height(x, degree, readers, work.line) - height(s[j], degree, readers, work.line)
-    _move(j, x, degree, s, land, work, trail)
+        x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
+    up = height(x, degree, readers, line) - height(s[j], degree, readers, line)
+    _move(j, x, degree, walk)
     return up
 
 
 @compiled
-def _follow(
-    up: float, s: Array, current: Array, price: Array, land: Landscape, work: Work, trail: Trail
-) -> bool:
+def _follow(up: float, walk: Walk) -> bool:
     """Let the surroundings of a kick descend, and undo it all unless that gains more than `up`."""
+    trail = walk.trail
     trail.counts[0] += 1
     trail.counts[1] += 1
     most = KICK_STEPS * trail.ends[1]
-    gained = _descend(COARSE, most, s, current, price, land, work, trail)
+    gained = _descend(COARSE, most, walk)
     if gained > up:
         trail.counts[2] += 1
         return True
-    _revert(s, land, work, trail)
+    _revert(walk)
     return False
 
 
 @compiled
-def _wake(tired: Bools, land: Landscape, trail: Trail) -> None:
+def _wake(tired: Bools, walk: Walk) -> None:
     """After a kick that was kept, every knob near what has moved is worth another."""
+    land, trail = walk.land, walk.trail
     for n in range(trail.sizes[1]):
         i = trail.changed[n]
         for r in range(land.scope_offsets[i], land.scope_offsets[i + 1]):

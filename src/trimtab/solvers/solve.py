@@ -18,8 +18,8 @@ from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution
 
 STEPS, STEPS_PER_KNOB = 2000, 10  # one-dimensional steps of a part at effort 1
-AGREED = 2  # random starts, and PATIENCE kicks, in a row that find nothing better, at effort 1
-PATIENCE, PATIENT_KNOBS = 6, 16  # one more kick for every so many knobs
+AGREED = 2  # starts that lead to the best value again, at effort 1
+PATIENCE, PATIENT_KNOBS = 6, 16  # kicks in a row that fail, one more for every so many knobs
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
