@@ -25,7 +25,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from trimtab.arrays import Array, Ints
 from trimtab.compiled import compiled
@@ -56,8 +55,7 @@ class Floor:
         self.places: Ints = np.searchsorted(part.knobs, scope[self.own])  # and in the part
         self.rest = part.now[scope]
         R, self.v, _ = lcb.estimators.split(criterion)
-        identity = np.eye(self.v.size)
-        self.inverse: Array = np.ascontiguousarray(solve_triangular(R, identity, lower=True))
+        self.inverse: Array = np.tril(np.linalg.inv(R))
         self.V_inverse: Array = self.inverse.T @ self.inverse
         self.longest = float(np.linalg.norm(self.V_inverse, 2))
         self.beta = float(lcb.radii[criterion])
