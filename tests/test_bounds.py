@@ -264,7 +264,7 @@ def test_no_state_is_below_the_bound(method: Any, basis: Basis) -> None:
         (Polynomial(3), polynomial(3)),
         (Linear(intercept=True), affine),
     ],
-    ids=repr,
+    ids=["pairwise", "quadratic", "cubic", "affine"],
 )
 def test_no_value_of_a_dense_sample_of_a_ring_is_below_the_bounds(
     basis: Basis, reference: Reference
