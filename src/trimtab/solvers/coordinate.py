@@ -36,7 +36,7 @@ from trimtab.solvers.starts import uniform
 
 STEPS = 500  # per knob, of one descent
 SETTLED = 1e-11  # of the scale along the knob: gains below this are none
-COARSE = 1e-3  # of the width along the knob, while it is not yet clear where to settle
+COARSE = 1e-4  # of the width along the knob, while it is not yet clear where to settle
 START_SHARE = 3  # random starts may take one step in so many
 SAME = 1e-6  # of the value: starts that lead this close to each other agree
 KICK_STEPS = 4  # of the descent after a kick, per knob that it concerns at first

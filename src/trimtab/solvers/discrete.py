@@ -26,6 +26,7 @@ MOST_ENTRIES = 2**21  # of the elimination
 MOST_PRUNED = 200  # criteria, for a second try without dominated values
 GRID = 5  # values of a knob for a start
 GRID_ENTRIES = 4000  # per knob, for a start
+MIX_ENTRIES, MIX_ENTRIES_PER_KNOB = 100_000, 300  # for mixtures of a state and the corners
 
 
 class Found(NamedTuple):
@@ -81,6 +82,20 @@ def coarse(part: Part, domain: BoundBox) -> Found | None:
         for j in part.knobs.tolist()
     ]
     most = GRID_ENTRIES * part.knobs.size
+    if tables.entries(part, _counts(axes)) > most:
+        return None
+    return _eliminate(part, axes, most, prune=False)
+
+
+def around(part: Part, domain: BoundBox, values: Array) -> Found | None:
+    """The best mixture of these values and the ends of the knobs' intervals, or None as above."""
+    axes = [
+        levels
+        if (levels := domain.levels_of(j)).size
+        else np.unique([domain.low[j], x, domain.high[j]])
+        for j, x in zip(part.knobs.tolist(), values.tolist(), strict=True)
+    ]
+    most = MIX_ENTRIES + MIX_ENTRIES_PER_KNOB * part.knobs.size
     if tables.entries(part, _counts(axes)) > most:
         return None
     return _eliminate(part, axes, most, prune=False)

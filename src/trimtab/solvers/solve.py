@@ -15,13 +15,14 @@ from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers import ball, branch, cells, coordinate, discrete, gradient
 from trimtab.solvers.part import Part
-from trimtab.solvers.solution import Counters, Solution
+from trimtab.solvers.solution import TIED, Counters, Solution
 
 STEPS, STEPS_PER_KNOB = 2000, 10  # one-dimensional steps of a part at effort 1
 AGREED = 2  # starts that lead to the best value again, at effort 1
 PATIENCE, PATIENT_KNOBS = 6, 16  # kicks in a row that fail, one more for every so many knobs
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
+MIXTURES = 3  # of the state found with the corners
 LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
 BUDGET = 2**22
 ENTRIES_PER_BOX = 16  # what a box of branch and bound is charged
@@ -110,7 +111,18 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
     wide = effort > 0.0 and values is None and part.knobs.size >= LEAST_GRID
     coarse = discrete.coarse(part, domain) if wide else None
     given = np.empty((0, part.knobs.size)) if coarse is None else coarse.values[None]
-    return _descend(part, domain, features, given, effort, seed, coarse.entries if coarse else 0)
+    found = _descend(part, domain, features, given, effort, seed, coarse.entries if coarse else 0)
+    for _ in range(MIXTURES if effort > 0.0 and values is None and part.knobs.size > 1 else 0):
+        mixed = discrete.around(part, domain, found.state)
+        if mixed is None:
+            break
+        found = replace(found, counters=found.counters + Counters(entries=mixed.entries))
+        if not mixed.value < found.value - TIED * abs(found.value):
+            break
+        again = _descend(part, domain, features, mixed.values[None], 0.0, seed, 0)
+        counters = found.counters + again.counters
+        found = replace(again if again.value < found.value else found, counters=counters)
+    return found
 
 
 def _descend(
