@@ -24,8 +24,8 @@ MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 MIXTURES = 3  # of the state found with the corners
 LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
-BUDGET = 2**22
-ENTRIES_PER_BOX = 16  # what a box of branch and bound is charged
+BUDGET = 2**27
+ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
 
 
 def solve(
