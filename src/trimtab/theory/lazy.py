@@ -1,4 +1,4 @@
-r"""The paper's bounds as functions, with their constants written out.
+r"""Bounds of the node-wise lazy policies (Sections 4 and 5.1).
 
 Symbols: d_i features, L_i their largest length (`bound`), reg_i the ridge parameter,
 C the trigger factor, T the horizon, Gamma_i = log det V_i - d_i log reg_i. Arguments
