@@ -14,7 +14,16 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "RESULTS.md"
-BENCHMARKS = ("solver", "steady", "frozen_tell", "play_events", "peers")
+BENCHMARKS = (
+    "solver",
+    "steady",
+    "adaptive",
+    "joint",
+    "ogd",
+    "frozen_tell",
+    "play_events",
+    "peers",
+)
 VERSIONS = ("trimtab", "numpy", "numba", "scipy", "river", "mabwiser", "contextualbandits")
 HEAD = """# Benchmarks
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab import theory as theory
     from trimtab.domain import Balls as Balls
     from trimtab.domain import Box as Box
+    from trimtab.domain import Simplex as Simplex
     from trimtab.errors import Conflict as Conflict
     from trimtab.errors import InvalidInput as InvalidInput
     from trimtab.errors import NotFound as NotFound
@@ -23,11 +24,19 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.files import load as load
     from trimtab.files import save as save
     from trimtab.graph import Graph as Graph
+    from trimtab.policies import AdaptiveGraphLinUCB as AdaptiveGraphLinUCB
     from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
+    from trimtab.policies import FixedState as FixedState
+    from trimtab.policies import FollowThePerturbedLeader as FollowThePerturbedLeader
+    from trimtab.policies import JointLazyGraphLinUCB as JointLazyGraphLinUCB
     from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
+    from trimtab.policies import LazyOGD as LazyOGD
     from trimtab.policies import LinUCB as LinUCB
+    from trimtab.policies import RandomState as RandomState
     from trimtab.policies import Record as Record
+    from trimtab.policies import ScalarLinUCB as ScalarLinUCB
     from trimtab.policies import SteadyGraphLinUCB as SteadyGraphLinUCB
+    from trimtab.policies import binary as binary
     from trimtab.policies import restore as restore
     from trimtab.problem import Problem as Problem
     from trimtab.sim import Trace as Trace
@@ -38,6 +47,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives, and the names that are modules themselves.
 _HOME = {
+    "AdaptiveGraphLinUCB": "trimtab.policies",
     "AsyncLazyGraphLinUCB": "trimtab.policies",
     "SteadyGraphLinUCB": "trimtab.policies",
     "Record": "trimtab.policies",
@@ -45,15 +55,23 @@ _HOME = {
     "Box": "trimtab.domain",
     "Confidence": "trimtab.estimators",
     "Conflict": "trimtab.errors",
+    "FixedState": "trimtab.policies",
+    "FollowThePerturbedLeader": "trimtab.policies",
     "Graph": "trimtab.graph",
     "InvalidInput": "trimtab.errors",
+    "JointLazyGraphLinUCB": "trimtab.policies",
     "LazyGraphLinUCB": "trimtab.policies",
+    "LazyOGD": "trimtab.policies",
     "LinUCB": "trimtab.policies",
     "NotFound": "trimtab.errors",
     "Problem": "trimtab.problem",
+    "RandomState": "trimtab.policies",
+    "ScalarLinUCB": "trimtab.policies",
+    "Simplex": "trimtab.domain",
     "SolverFailed": "trimtab.errors",
     "Trace": "trimtab.sim",
     "TrimtabError": "trimtab.errors",
+    "binary": "trimtab.policies",
     "load": "trimtab.files",
     "play": "trimtab.sim.play",
     "restore": "trimtab.policies",

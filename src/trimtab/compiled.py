@@ -18,3 +18,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(kernel: F) -> F:
     """The kernel, compiled at its first call and cached next to its source."""
     return cast(F, numba.njit(cache=True, error_model="numpy")(kernel))
+
+
+def bare(kernel: F) -> F:
+    """A kernel that makes no arrays, compiled without counting references to those it is given.
+
+    Structures of many arrays are then handed on at no cost: docs/decisions/0010.
+    """
+    options: dict[str, Any] = {"cache": True, "error_model": "numpy", "_nrt": False}
+    return cast(F, numba.njit(**options)(kernel))

@@ -43,3 +43,13 @@ class Basis(Protocol):
 def offsets_of(dims: Ints) -> Ints:
     """Where each block starts, and where the last one ends: (m + 1,)."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(dims, dtype=np.int64)))
+
+
+def spans(starts: Ints, lengths: Ints) -> Ints:
+    """The indices of several blocks in one row.
+
+    >>> spans(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    ends = np.cumsum(lengths)
+    return np.asarray(np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths))

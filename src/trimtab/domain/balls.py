@@ -102,6 +102,20 @@ class BoundBalls:
         """The largest l1 distance between two states: 2 sqrt(n) for a ball in n dimensions."""
         return float(2.0 * np.sqrt(np.diff(self.block_offsets)).sum())
 
+    @property
+    def diameter_l2(self) -> float:
+        """The largest Euclidean distance between two states: 2 sqrt(number of balls)."""
+        return float(2.0 * np.sqrt(self.block_offsets.size - 1))
+
+    @property
+    def components(self) -> Ints:
+        """Which factor of the product each knob belongs to: its ball, (k,)."""
+        return self.block_of
+
+    def unbound(self) -> Balls:
+        """The balls that give these when they are bound to as many knobs."""
+        return Balls([self.block(b).tolist() for b in range(self.block_offsets.size - 1)])
+
     def block(self, b: int) -> Ints:
         """The knobs of block b, ascending."""
         return self.block_knobs[self.block_offsets[b] : self.block_offsets[b + 1]]
@@ -166,3 +180,33 @@ class BoundBalls:
             x = s[self.block(b)]
             s[self.block(b)] = x / np.linalg.norm(x) * rng.random() ** (1.0 / x.size)
         return s
+
+    def project(self, point: Array) -> Array:
+        """The nearest state in Euclidean distance: blocks that are too long, shortened.
+
+        >>> Balls([[0, 1], [2]]).bind(3).project(np.array([3.0, 4.0, 0.5]))
+        array([0.6, 0.8, 0.5])
+        """
+        return point / np.maximum(self._lengths(point), 1.0)
+
+    def minimiser(self, slope: Array) -> Array:
+        """The state where <slope, s> is least; a ball of slope 0 at its centre."""
+        lengths = self._lengths(slope)
+        return np.divide(-slope, lengths, out=np.zeros(self.knobs), where=lengths > 0.0)
+
+    def farthest(self, state: Array) -> Array:
+        """A state at the largest Euclidean distance from this one: opposite, on the sphere.
+
+        >>> Balls([[0, 1], [2]]).bind(3).farthest(np.array([0.3, 0.4, 0.0]))
+        array([-0.6, -0.8,  1. ])
+        """
+        away = self.minimiser(state)
+        first = self.block_knobs[self.block_offsets[:-1]]
+        at_centre = first[self._lengths(state)[first] == 0.0]
+        away[at_centre] = 1.0  # everything on the sphere is equally far
+        return away
+
+    def _lengths(self, point: Array) -> Array:
+        """The length of each knob's block: (k,)."""
+        square = np.add.reduceat(point[self.block_knobs] ** 2, self.block_offsets[:-1])
+        return np.asarray(np.sqrt(square)[self.block_of])

@@ -165,6 +165,31 @@ class BoundBox:
         """The largest l1 distance between two states of the box."""
         return float(np.sum(self.high - self.low))
 
+    @property
+    def diameter_l2(self) -> float:
+        """The largest Euclidean distance between two states of the box."""
+        return float(np.linalg.norm(self.high - self.low))
+
+    @cached_property
+    def components(self) -> Ints:
+        """Which factor of the product each knob belongs to: its own, (k,)."""
+        return read_only(np.arange(self.knobs))
+
+    def unbound(self) -> Box:
+        """The box that gives this one when it is bound to as many knobs."""
+        levels = {int(j): self.levels_of(j) for j in self.leveled}
+        return Box(low=self.low, high=self.high, levels=levels)
+
+    def within(self, other: BoundBox) -> bool:
+        """Whether every state of this box is one of the other."""
+        if self.knobs != other.knobs:
+            return False
+        inside = (self.low >= other.low) & (self.high <= other.high)
+        listed = np.isin(other.leveled, self.leveled)
+        return bool(inside.all() and listed.all()) and all(
+            np.isin(self.levels_of(j), other.levels_of(j)).all() for j in other.leveled
+        )
+
     def check(self, state: ArrayLike, name: str = "state") -> Array:
         """The state as a new array, each value within 1e-12 of a level made that level.
 
@@ -223,6 +248,34 @@ class BoundBox:
         first, last = self.level_offsets[self.leveled], self.level_offsets[self.leveled + 1]
         s[self.leveled] = self.level_values[rng.integers(first, last)]
         return s
+
+    def project(self, point: Array) -> Array:
+        """The nearest state in Euclidean distance, of two equally near levels the lower.
+
+        >>> Box(levels={1: [0.0, 0.4, 1.0]}).bind(2).project(np.array([1.5, 0.3]))
+        array([1. , 0.4])
+        """
+        s = np.minimum(np.maximum(point, self.low), self.high)
+        for j in self.leveled:
+            levels = self.levels_of(j)
+            s[j] = levels[np.argmin(np.abs(levels - s[j]))]
+        return s
+
+    def minimiser(self, slope: Array) -> Array:
+        """A state where <slope, s> is least; a knob of slope 0 at its lower end.
+
+        >>> Box(high=0.5).bind(3).minimiser(np.array([-1.0, 0.0, 2.0]))
+        array([0.5, 0. , 0. ])
+        """
+        return np.where(slope < 0.0, self.high, self.low)
+
+    def farthest(self, state: Array) -> Array:
+        """A state at the largest Euclidean distance from this one: a corner.
+
+        >>> Box().bind(2).farthest(np.array([0.2, 0.7]))
+        array([1., 0.])
+        """
+        return np.where(state - self.low > self.high - state, self.low, self.high)
 
 
 def _held(value: ArrayLike, name: str) -> float | tuple[float, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Ints
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 
 
 def new_agenda(m: int) -> Ints:
@@ -19,7 +19,7 @@ def new_agenda(m: int) -> Ints:
     return np.zeros(2 * size, np.int64)
 
 
-@compiled
+@bare
 def put(tree: Ints, criteria: Ints, due: Ints) -> None:
     """Criterion criteria[c] is due at round due[c], for every c."""
     size = tree.size // 2
@@ -32,7 +32,7 @@ def put(tree: Ints, criteria: Ints, due: Ints) -> None:
             node //= 2
 
 
-@compiled
+@bare
 def put_all(tree: Ints, due: Ints) -> None:
     """Every criterion's due round at once; leaves without a criterion are never due."""
     size = tree.size // 2

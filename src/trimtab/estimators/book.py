@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 from trimtab.estimators.factor import add_datum, mean_and_spread
 
 TIE = 1e-12  # log-det ratios this close to log C count as equal, and ties do not trigger
@@ -45,7 +45,7 @@ class Book(NamedTuple):
     data: Ints  # (m,) how many weighted data have gone into the factor
 
 
-@compiled
+@bare
 def begin(book: Book, root_reg: Array) -> None:
     """V_i = reg_i I, b_i = 0."""
     for i in range(root_reg.size):
@@ -56,7 +56,7 @@ def begin(book: Book, root_reg: Array) -> None:
             p += 1
 
 
-@compiled
+@bare
 def add_round(losses: Array, shift: Array, total: Array, squares: Array) -> None:
     """One more round, seen by everybody: the whole work of a frozen round."""
     for i in range(losses.size):
@@ -65,7 +65,7 @@ def add_round(losses: Array, shift: Array, total: Array, squares: Array) -> None
         squares[i] += y * y
 
 
-@compiled
+@bare
 def add_some(losses: Array, count: Ints, common: int, book: Book) -> None:
     """The same with gaps and batches; a criterion's first loss becomes its shift."""
     for i in range(losses.size):
@@ -79,7 +79,7 @@ def add_some(losses: Array, count: Ints, common: int, book: Book) -> None:
             book.squares[i] += count[i] * y * y
 
 
-@compiled
+@bare
 def add_owed(
     criteria: Ints, mean: Array, squares: Array, common: int, skipped: int, book: Book
 ) -> None:
@@ -96,7 +96,7 @@ def add_owed(
             book.owed[i] = -skipped
 
 
-@compiled
+@bare
 def take(i: int, phi: Array, y: float, n: int, book: Book, work: Array) -> None:
     """Criterion i has seen the loss y, the mean of n rounds, at features phi."""
     lo = book.offsets[i]
@@ -149,7 +149,7 @@ def flush(criteria: Ints, common: int, book: Book) -> None:
         book.squares[i] = 0.0
 
 
-@compiled
+@bare
 def forget(criteria: Ints, root_reg: Array, common: int, skipped: int, book: Book) -> None:
     """V_i = reg_i I and b_i = 0 again for these criteria, and nothing in their sums."""
     for i in criteria:
@@ -196,7 +196,7 @@ def spreads(phi: Array, book: Book) -> Array:
     return found
 
 
-@compiled
+@bare
 def rounds_to_trigger(spread: float, since: float, factor: float) -> int:
     """n*: the first n with since + log(1 + n spread) > log(factor), ties excepted.
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.compiled import compiled
+from trimtab.compiled import bare
 
 
-@compiled
+@bare
 def add_datum(R: Array, start: int, x: Array, n: int, cos: Array, sin: Array) -> None:
     """R R' + x x' takes the place of R R', for the n x n triangle at `start`."""
     p = start
@@ -41,7 +41,7 @@ def add_datum(R: Array, start: int, x: Array, n: int, cos: Array, sin: Array) ->
         p += 1
 
 
-@compiled
+@bare
 def mean_and_spread(R: Array, start: int, phi: Array, d: int, u: Array) -> tuple[float, float]:
     """phi' theta and phi' V^{-1} phi, by one triangular solve: u = R^{-1} phi, then u.v and u.u."""
     p = start
@@ -58,6 +58,19 @@ def mean_and_spread(R: Array, start: int, phi: Array, d: int, u: Array) -> tuple
         mean += u[i] * R[p + i]
         spread += u[i] * u[i]
     return mean, spread
+
+
+@bare
+def invert(R: Array, start: int, d: int, U: Array, at: int) -> None:
+    """R^{-1} of the d x d triangle at `start`, column after column without zeros, from U[at] on."""
+    for c in range(d):
+        for r in range(c, d):
+            row = start + r * (r + 1) // 2
+            x = 1.0 if r == c else 0.0
+            for j in range(c, r):
+                x -= R[row + j] * U[at + j - c]
+            U[at + r - c] = x / R[row + r]
+        at += d - c
 
 
 def triangle_size(n: int) -> int:

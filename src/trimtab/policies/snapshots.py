@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
+from trimtab.policies import joint_learner
+from trimtab.policies.adaptive import AdaptiveGraphLinUCB
 from trimtab.policies.async_ import AsyncLazyGraphLinUCB
 from trimtab.policies.base import FORMAT, Policy
+from trimtab.policies.baselines import FixedState, RandomState
+from trimtab.policies.gradient import GradientPolicy
+from trimtab.policies.joint import JointLazyGraphLinUCB
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Learner
 from trimtab.policies.linucb import LinUCB
+from trimtab.policies.ogd import LazyOGD
+from trimtab.policies.perturbed import FollowThePerturbedLeader
+from trimtab.policies.scalar import ScalarLinUCB, Total
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.problem import Problem
 
-KINDS: tuple[type[Policy], ...] = (LinUCB, LazyGraphLinUCB, AsyncLazyGraphLinUCB, SteadyGraphLinUCB)
+KINDS: tuple[type[Policy], ...] = (
+    AdaptiveGraphLinUCB,
+    LinUCB,
+    LazyGraphLinUCB,
+    AsyncLazyGraphLinUCB,
+    SteadyGraphLinUCB,
+    JointLazyGraphLinUCB,
+    ScalarLinUCB,
+    FixedState,
+    RandomState,
+)
 POLICIES = {kind.__name__: kind for kind in KINDS}
+GRADIENT_KINDS: tuple[type[GradientPolicy], ...] = (LazyOGD, FollowThePerturbedLeader)
+GRADIENT_POLICIES = {kind.__name__: kind for kind in GRADIENT_KINDS}
 
 
-def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy:
+@overload
+def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy: ...
+@overload
+def restore(
+    problem: ConvexDomain | BoundConvexDomain, snapshot: Mapping[str, Any]
+) -> GradientPolicy: ...
+def restore(
+    problem: Problem | ConvexDomain | BoundConvexDomain, snapshot: Mapping[str, Any]
+) -> Policy | GradientPolicy:
     """The policy that the snapshot was taken of; it has the same future, bit for bit.
+
+    A gradient policy, such as `LazyOGD`, was made for a domain: give that instead of a problem.
 
     >>> import trimtab as tt
     >>> problem = tt.Problem(tt.Graph.complete(2))
@@ -42,17 +73,26 @@ def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy:
         raise InvalidInput(
             f"the snapshot has format {version}, this trimtab reads up to {FORMAT}; upgrade trimtab"
         )
-    if snapshot.get("policy") not in POLICIES:
+    name = snapshot.get("policy")
+    if name not in POLICIES | GRADIENT_POLICIES:
         raise InvalidInput(
-            f"the snapshot is of a policy {snapshot.get('policy')!r}; "
-            f"this trimtab knows {', '.join(POLICIES)}"
+            f"the snapshot is of a policy {name!r}; "
+            f"this trimtab knows {', '.join(POLICIES | GRADIENT_POLICIES)}"
         )
+    if isinstance(problem, Problem) == (name in GRADIENT_POLICIES):
+        needed = "the domain" if name in GRADIENT_POLICIES else "the problem"
+        raise InvalidInput(f"the snapshot is of a {name}; restore it with {needed} it was made for")
+    if not isinstance(problem, Problem):
+        return GRADIENT_POLICIES[name].restored(problem, snapshot)
     if snapshot.get("problem") != problem.fingerprint():
         raise InvalidInput(
             "the snapshot was taken of another problem (its graph, basis, domain, weights or "
             "move_cost differ); restore it with the problem it was made for"
         )
     kind = POLICIES[snapshot["policy"]]
+    if kind is AdaptiveGraphLinUCB:
+        return AdaptiveGraphLinUCB.restored(problem, snapshot, restore)
+    problem = Total(problem) if kind is ScalarLinUCB else problem  # as the learner sees it
     pattern = _pattern(kind, problem, snapshot)
     missing = sorted(name for name in pattern if name not in snapshot)
     if missing:
@@ -64,7 +104,8 @@ def restore(problem: Problem, snapshot: Mapping[str, Any]) -> Policy:
                 f"expected {np.shape(model)}"
             )
     policy = object.__new__(kind)
-    policy.learner = Learner.restored(problem, snapshot)
+    memory = joint_learner.JointLearner if kind is JointLazyGraphLinUCB else Learner
+    policy.learner = memory.restored(problem, snapshot)
     for name in kind._own:
         setattr(policy, name, snapshot[name])
     return policy
@@ -85,4 +126,6 @@ def _pattern(kind: type[Policy], problem: Problem, snapshot: Mapping[str, Any]) 
         del saved["radius.beta"]
         saved |= {"radius.delta": 0.0, "radius.form": "", "radius.sigma": fresh.lcb.radii}
         saved["radius.norm"] = fresh.lcb.radii
+    if kind is JointLazyGraphLinUCB:
+        saved |= joint_learner.pattern(problem, snapshot)
     return saved | dict.fromkeys(kind._own, 0)

@@ -8,18 +8,21 @@ from typing import Literal
 import numpy as np
 
 from trimtab.arrays import Array, whole
+from trimtab.domain import BoundBox
 from trimtab.errors import InvalidInput
-from trimtab.policies import LazyPolicy, Policy, Told
+from trimtab.policies import GradientPolicy, LazyPolicy, Policy, Told
+from trimtab.problem import Problem
+from trimtab.sim.convex import play_convex
 from trimtab.sim.losses import last_round, losses_of, summable
 from trimtab.sim.trace import Recorder, Trace
-from trimtab.sim.worlds import Drifting, World
+from trimtab.sim.worlds import Adversarial, Drifting, World
 
 Path = Literal["auto", "rounds", "events"]
 
 
 def play(
-    policy: Policy,
-    world: World | Drifting,
+    policy: Policy | GradientPolicy,
+    world: World | Drifting | Adversarial,
     *,
     horizon: int,
     seed: int | np.random.Generator = 0,
@@ -40,8 +43,12 @@ def play(
     >>> trace.horizon, trace.moves <= trace.solves + 1
     (1000000000, True)
 
+    A gradient policy, such as `LazyOGD`, plays in an `Adversarial` world. Its regret is then
+    against the one state that was best for all rounds of the run together.
+
     Args:
         policy: changed by the run; at its first round the move from its start state counts.
+            Its problem is the world's, or the same with levels, as `binary` makes it.
         world: where the losses come from; its rounds are counted from 1 in every run.
         horizon: how many rounds to play.
         seed: of the world's noise, or a generator to go on with.
@@ -49,19 +56,27 @@ def play(
         progress: called with the number of rounds just played.
     """
     horizon = whole(horizon, "horizon", low=1)
-    if policy.problem.fingerprint() != world.problem.fingerprint():
+    if path not in ("auto", "rounds", "events"):
+        raise InvalidInput(f"path = {path!r}; choose 'auto', 'rounds' or 'events'")
+    note = progress or (lambda rounds: None)
+    if isinstance(world, Adversarial) or isinstance(policy, GradientPolicy):
+        if not (isinstance(world, Adversarial) and isinstance(policy, GradientPolicy)):
+            raise InvalidInput(
+                f"{type(policy).__name__} cannot play in {type(world).__name__}: gradient policies "
+                "such as LazyOGD play in Adversarial worlds, and no others do"
+            )
+        if path == "events":
+            raise InvalidInput("no jumps here: the world gives a gradient per round; use 'rounds'")
+        return play_convex(policy, world, horizon, _generator(seed), note)
+    if not _fits(policy.problem, world.problem):
         raise InvalidInput("the policy was made for another problem; build it from world.problem")
     if horizon > last_round(world):
         raise InvalidInput(
             f"horizon = {horizon}, but the recorded noise ends with round {last_round(world)}"
         )
-    if path not in ("auto", "rounds", "events"):
-        raise InvalidInput(f"path = {path!r}; choose 'auto', 'rounds' or 'events'")
-    if not isinstance(seed, np.random.Generator):
-        seed = np.random.default_rng(whole(seed, "seed", low=0))
+    seed = _generator(seed)
     before = policy.ask() if policy.rounds else policy.learner.origin
     recorder = Recorder(before, world.problem.criteria)
-    note = progress or (lambda rounds: None)
     if path == "events" and not isinstance(policy, LazyPolicy):
         raise InvalidInput(f"{type(policy).__name__} looks every round; use path='rounds'")
     if path == "events" and not summable(world):
@@ -77,6 +92,31 @@ def play(
     state = policy.ask()
     recorder.left_at(state, rate=now.loss(state), best=now.optimum.value)
     return recorder.trace(prices=world.problem.move_cost)
+
+
+def _generator(seed: int | np.random.Generator) -> np.random.Generator:
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(whole(seed, "seed", low=0))
+
+
+def _fits(mine: Problem, worlds: Problem) -> bool:
+    """Whether a policy's problem is the world's, or the same on levels between the same ends."""
+    if mine.fingerprint() == worlds.fingerprint():
+        return True
+    here, there = mine.domain, worlds.domain
+    if not (isinstance(here, BoundBox) and isinstance(there, BoundBox) and here.within(there)):
+        return False
+    if (here.low != there.low).any() or (here.high != there.high).any():
+        return False
+    part = Problem(
+        worlds.graph,
+        basis=worlds.basis,
+        domain=here.unbound(),
+        weights=worlds.weights,
+        move_cost=worlds.move_cost,
+    )
+    return part.fingerprint() == mine.fingerprint()
 
 
 def _by_rounds(

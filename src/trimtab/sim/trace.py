@@ -21,7 +21,8 @@ class Trace:
     """A run of a policy in a simulated world. Totals are exact, not sampled.
 
     A stretch is as many rounds as the state, and where the world drifts its expected
-    losses, stayed the same.
+    losses, stayed the same. In an `Adversarial` world losses are what they were, not
+    expectations, and the best state is the one that was best for the whole run.
     """
 
     start: Array  # (k,) the state before the first round

@@ -17,7 +17,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Bools, Ints
 from trimtab.bases import Monomials
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 from trimtab.domain import BoundBox
 from trimtab.solvers.landscape import (
     Landscape,
@@ -31,41 +31,28 @@ from trimtab.solvers.landscape import (
 from trimtab.solvers.line import argmin, elsewhere, height, scale_of, width_of
 from trimtab.solvers.newton import polish
 from trimtab.solvers.part import Part
-from trimtab.solvers.solution import TIED, better
+from trimtab.solvers.solution import TIED
 from trimtab.solvers.starts import uniform
+from trimtab.solvers.trail import Trail, new_trail, next_knob, remind, remind_all, set_mark
 
 STEPS = 500  # per knob, of one descent
 SETTLED = 1e-11  # of the scale along the knob: gains below this are none
-COARSE = 1e-4  # of the width along the knob, while it is not yet clear where to settle
-START_SHARE = 3  # random starts may take one step in so many
+ROUGH, COARSE = 2e-3, 1e-4  # of the width along the knob: gains left alone at first, and by kicks
+MOST_STARTS = 64  # at random
 SAME = 1e-6  # of the value: starts that lead this close to each other agree
 KICK_STEPS = 4  # of the descent after a kick, per knob that it concerns at first
+BACK = 1e-3  # of its interval: a knob this close to where it was has come back
+NOBODY = -1
 PICK, READER = -1, -2  # what a random number decides, where a start's are about a knob
 
 
 class Effort(NamedTuple):
     """When a search has looked long enough."""
 
-    steps: int  # of one knob, in all
-    agreed: int  # starts that lead to the best value again
-    patience: int  # kicks in a row that fail
-
-
-class Trail(NamedTuple):
-    """The knobs still to look at, and what has changed since the last mark."""
-
-    ring: Ints  # (n,) first come, first served
-    ends: Ints  # (2,) where the next one is, and how many there are
-    waiting: Ints  # (k,) 1 for the knobs on it, 0 for others, -1 for those that are not free
-    mark: Ints  # (1,)
-    moved: Ints  # (n,) the knobs moved since
-    was: Array  # (k,) where from
-    moved_at: Ints  # (k,) the last mark after which a knob was moved
-    changed: Ints  # (m,) the criteria changed since
-    u: Array  # (sum d,) their u then
-    changed_at: Ints  # (m,)
-    sizes: Ints  # (2,) of moved and changed
-    counts: Ints  # (3,) steps, kicks, kicks kept
+    starting: int = 0  # steps after which there are no more random starts
+    agreed: int = 0  # starts that lead to the best value again
+    steps: int = 0  # of kicks
+    patience: int = 0  # kicks in a row that fail
 
 
 class Walk(NamedTuple):
@@ -79,22 +66,36 @@ class Walk(NamedTuple):
     trail: Trail
 
 
-def search(
-    part: Part,
-    domain: BoundBox,
-    features: Monomials,
-    given: Array,
-    effort: Effort,
-    seed: int,
-) -> tuple[Array, float, Ints]:
-    """The best state found of the free knobs, G there, and how many steps and kicks it took.
+class Minima(NamedTuple):
+    """Where descents have ended."""
 
-    Descents start from the present state, from the states given, (g, n), and while less
-    than a third of the steps is used from random points and random corners in turn. Kicks
-    from the best use the rest.
+    states: Array  # (c, n) of the free knobs
+    values: Array  # (c,) G there
+    counts: Ints  # (3,) steps, kicks, kicks kept
+
+
+def descents(
+    part: Part, domain: BoundBox, features: Monomials, given: Array, effort: Effort, seed: int
+) -> Minima:
+    """Local minima from the states given, (g, n), and from random points and corners in turn.
+
+    There are random ones as long as there are steps for them and they do not agree.
     """
     land = landscape(part.lcb, domain, features)
-    return _search(land, part.now, part.knobs, part.criteria, part.price, given, effort, seed)
+    return Minima(
+        *_search(land, part.now, part.knobs, part.criteria, part.price, given, effort, seed, False)
+    )
+
+
+def settle(
+    part: Part, domain: BoundBox, features: Monomials, given: Array, effort: Effort, seed: int
+) -> Minima:
+    """The best that kicks from the state given, (n,), lead to, with all its digits."""
+    land = landscape(part.lcb, domain, features)
+    start, price = given[None], part.price
+    return Minima(
+        *_search(land, part.now, part.knobs, part.criteria, price, start, effort, seed, True)
+    )
 
 
 @compiled
@@ -107,49 +108,55 @@ def _search(
     given: Array,
     effort: Effort,
     seed: int,
-) -> tuple[Array, float, Ints]:
-    steps = effort.steps
+    last: bool,
+) -> tuple[Array, Array, Ints]:
     work = prepare(land, knobs, criteria)
-    trail = _trail(knobs, criteria, land)
-    now, s = current[knobs], current.copy()
+    trail = new_trail(knobs, criteria, land)
+    s = current.copy()
     walk = Walk(s, current, price, land, work, trail)
-    at_now = refresh(s, criteria, land, work)
-    best, value = now, at_now
+    sure = given.shape[0]
+    most = sure + (0 if last else MOST_STARTS)
+    states, values = np.empty((most, knobs.size)), np.empty(most)
+    best = np.inf
     c = again = 0
-    while c <= given.shape[0] or (START_SHARE * trail.counts[0] < steps and again < effort.agreed):
-        here = at_now
-        if c > 0:
-            for n in range(knobs.size):
-                j = knobs[n]
-                s[j] = given[c - 1, n] if c <= given.shape[0] else _start(j, c, seed, land)
-            here = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
-        _remind_all(knobs, trail)
-        here -= _descend(COARSE, STEPS * knobs.size, walk)
-        if here < value - SAME * abs(value):
+    while c < sure or (c < most and trail.counts[0] < effort.starting and again < effort.agreed):
+        for n in range(knobs.size):
+            j = knobs[n]
+            s[j] = given[c, n] if c < sure else _start(j, c, seed, land)
+        here = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+        remind_all(knobs, trail)
+        here -= _descend(COARSE if last else ROUGH, STEPS * knobs.size, NOBODY, walk)
+        if here < best - SAME * abs(best):
             again = 0
-        elif here <= value + SAME * abs(value):
+        elif here <= best + SAME * abs(best):
             again += 1
-        if better(s[knobs], here, best, value, now):
-            best, value = s[knobs], here
+        best = min(best, here)
+        states[c] = s[knobs]
+        values[c] = here
         c += 1
-    s[knobs] = best
-    refresh(s, criteria, land, work)
-    _kick_out(effort, seed, TIED * abs(value), knobs, walk)
-    for _ in range(STEPS):
-        value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
-        polish(s, value, current, price, knobs, criteria, SETTLED, land, work)
-        _remind_all(knobs, trail)
-        most = trail.counts[0] + 2 * knobs.size
-        _descend(0.0, 2 * knobs.size, walk)
-        if trail.counts[0] < most:
-            break
-    value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
-    if better(now, at_now, s[knobs], value, now):
-        return now, at_now, trail.counts
-    return s[knobs], value, trail.counts
+    if last:
+        _kick_out(effort, seed, TIED * abs(best), knobs, walk)
+        values[0] = _finish(knobs, criteria, walk)
+        states[0] = s[knobs]
+    return states[:c], values[:c], trail.counts
 
 
 @compiled
+def _finish(knobs: Ints, criteria: Ints, walk: Walk) -> float:
+    """Go down to the last digit; G there."""
+    s, current, price, land, work, trail = walk
+    for _ in range(STEPS):
+        value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+        polish(s, value, current, price, knobs, criteria, SETTLED, land, work)
+        remind_all(knobs, trail)
+        most = trail.counts[0] + 2 * knobs.size
+        _descend(0.0, 2 * knobs.size, NOBODY, walk)
+        if trail.counts[0] < most:
+            break
+    return refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+
+
+@bare
 def _toll(s: Array, knobs: Ints, current: Array, price: Array) -> float:
     total = 0.0
     for j in knobs:
@@ -157,7 +164,7 @@ def _toll(s: Array, knobs: Ints, current: Array, price: Array) -> float:
     return total
 
 
-@compiled
+@bare
 def _start(j: int, c: int, seed: int, land: Landscape) -> float:
     """Where knob j starts in the c-th descent: anywhere, or for odd c in a corner."""
     x = uniform(seed, c, j)
@@ -169,96 +176,43 @@ def _start(j: int, c: int, seed: int, land: Landscape) -> float:
     return float(min(land.low[j] + x * (land.high[j] - land.low[j]), land.high[j]))
 
 
-@compiled
-def _trail(knobs: Ints, criteria: Ints, land: Landscape) -> Trail:
-    """An empty one. Only entries that a search can reach are set: the rest may be millions."""
-    k, m = land.low.size, land.radii.size
-    waiting, moved_at = np.empty(k, np.int64), np.empty(k, np.int64)
-    changed_at = np.empty(m, np.int64)
-    for i in criteria:
-        changed_at[i] = -1
-        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
-            waiting[land.scope[n]] = -1
-            moved_at[land.scope[n]] = -1
-    for j in knobs:
-        waiting[j] = 0
-        moved_at[j] = -1
-    return Trail(
-        ring=np.empty(knobs.size, np.int64),
-        ends=np.zeros(2, np.int64),
-        waiting=waiting,
-        mark=np.zeros(1, np.int64),
-        moved=np.empty(knobs.size, np.int64),
-        was=np.empty(k),
-        moved_at=moved_at,
-        changed=np.empty(criteria.size, np.int64),
-        u=np.empty(land.maps.offsets[-1]),
-        changed_at=changed_at,
-        sizes=np.zeros(2, np.int64),
-        counts=np.zeros(3, np.int64),
-    )
-
-
-@compiled
-def _remind(j: int, trail: Trail) -> None:
-    """Put knob j at the end of the queue, if it is free and not there."""
-    if trail.waiting[j] == 0:
-        trail.waiting[j] = 1
-        end = trail.ends[0] + trail.ends[1]
-        trail.ring[end if end < trail.ring.size else end - trail.ring.size] = j
-        trail.ends[1] += 1
-
-
-@compiled
-def _remind_all(knobs: Ints, trail: Trail) -> None:
-    for j in knobs:
-        _remind(j, trail)
-
-
-@compiled
-def _next(trail: Trail) -> int:
-    j = trail.ring[trail.ends[0]]
-    trail.ends[0] = (trail.ends[0] + 1) % trail.ring.size
-    trail.ends[1] -= 1
-    trail.waiting[j] = 0
-    return int(j)
-
-
-@compiled
-def _descend(coarse: float, most: int, walk: Walk) -> float:
-    """Take knobs off the queue until it is empty; what was gained."""
+@bare
+def _descend(coarse: float, most: int, kicked: int, walk: Walk) -> float:
+    """Take knobs off the queue until it is empty, or the one kicked is back; what was gained."""
     s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
     gained = 0.0
     for _ in range(most):
         if trail.ends[1] == 0:
             break
-        j = _next(trail)
+        j = next_knob(trail)
         trail.counts[0] += 1
-        degree, readers, levels = _face(j, walk)
+        degree, readers = _face(j, walk)
         least = SETTLED * scale_of(degree, readers, work.line)
         if coarse > 0.0:
             least = max(least, coarse * width_of(s[j], degree, readers, work.line))
+        levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
         x, gain = argmin(s[j], land.low[j], land.high[j], levels, degree, readers, work.line, least)
         if x != s[j]:
             gained += gain
             _move(j, x, degree, walk)
+            if j == kicked and abs(x - trail.was[j]) <= BACK * (land.high[j] - land.low[j]):
+                break
     while trail.ends[1] > 0:
-        _next(trail)
+        next_knob(trail)
     return gained
 
 
-@compiled
-def _face(j: int, walk: Walk) -> tuple[int, int, Array]:
-    """Make `work.line` what G is along knob j; its degree, its readers and the knob's levels."""
+@bare
+def _face(j: int, walk: Walk) -> tuple[int, int]:
+    """Make `work.line` what G is along knob j; its degree and its readers."""
     s, land, work = walk.s, walk.land, walk.work
     degree = slice_along(j, s, land, work)
     work.line.toll[0] = walk.current[j]
     work.line.toll[1] = walk.price[j]
-    readers = land.touch_offsets[j + 1] - land.touch_offsets[j]
-    return degree, readers, land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
+    return degree, land.touch_offsets[j + 1] - land.touch_offsets[j]
 
 
-@compiled
+@bare
 def _move(j: int, x: float, degree: int, walk: Walk) -> None:
     """Put knob j at x along the line just made; remember what was, and whom it concerns."""
     s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
@@ -278,18 +232,11 @@ def _move(j: int, x: float, degree: int, walk: Walk) -> None:
                 trail.u[f] = work.u[f]
         for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
             if land.scope[n] != j:
-                _remind(land.scope[n], trail)
+                remind(land.scope[n], trail)
     put(j, x, degree, s, land, work)
 
 
-@compiled
-def _set_mark(trail: Trail) -> None:
-    trail.mark[0] += 1
-    trail.sizes[0] = 0
-    trail.sizes[1] = 0
-
-
-@compiled
+@bare
 def _revert(walk: Walk) -> None:
     """Back to the last mark."""
     land, work, trail = walk.land, walk.work, walk.trail
@@ -328,20 +275,21 @@ def _kick_out(effort: Effort, seed: int, tied: float, knobs: Ints, walk: Walk) -
             done = trail.counts[0] >= steps or failed >= patience
             if done or (some and lifts[n] == np.inf):
                 break
-            _set_mark(trail)
+            set_mark(trail)
+            kicked = NOBODY
             if some:
-                j = knobs[n]
-                up = _throw(j, False, seed, walk)
-                tired[j] = True
+                kicked = knobs[n]
+                up = _throw(kicked, False, seed, walk)
+                tired[kicked] = True
             else:
                 up = _scatter(knobs, seed, walk)
             failed += 1
-            if _follow(up + tied, walk):
+            if _follow(up + tied, kicked, walk):
                 _wake(tired, walk)
                 failed = 0
 
 
-@compiled
+@bare
 def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
     """Put the free knobs of a random criterion anywhere; by how much G rises."""
     land, trail = walk.land, walk.trail
@@ -356,39 +304,41 @@ def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
     return up
 
 
-@compiled
+@bare
 def _lift(j: int, walk: Walk) -> float:
     """By how much G rises when knob j goes to its next best place; inf where it has none."""
     s, land, line = walk.s, walk.land, walk.work.line
-    degree, readers, levels = _face(j, walk)
+    degree, readers = _face(j, walk)
+    levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
     x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
     if x == s[j]:
         return np.inf
     return height(x, degree, readers, line) - height(s[j], degree, readers, line)
 
 
-@compiled
+@bare
 def _throw(j: int, anywhere: bool, seed: int, walk: Walk) -> float:
     """Put knob j anywhere, or at its next best place; by how much G rises."""
     s, land, line = walk.s, walk.land, walk.work.line
-    degree, readers, levels = _face(j, walk)
+    degree, readers = _face(j, walk)
     if anywhere:
         x = _start(j, -walk.trail.counts[1], seed, land)
     else:
+        levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
         x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
     up = height(x, degree, readers, line) - height(s[j], degree, readers, line)
     _move(j, x, degree, walk)
     return up
 
 
-@compiled
-def _follow(up: float, walk: Walk) -> bool:
+@bare
+def _follow(up: float, kicked: int, walk: Walk) -> bool:
     """Let the surroundings of a kick descend, and undo it all unless that gains more than `up`."""
     trail = walk.trail
     trail.counts[0] += 1
     trail.counts[1] += 1
     most = KICK_STEPS * trail.ends[1]
-    gained = _descend(COARSE, most, walk)
+    gained = _descend(COARSE, most, kicked, walk)
     if gained > up:
         trail.counts[2] += 1
         return True
@@ -396,7 +346,7 @@ def _follow(up: float, walk: Walk) -> bool:
     return False
 
 
-@compiled
+@bare
 def _wake(tired: Bools, walk: Walk) -> None:
     """After a kick that was kept, every knob near what has moved is worth another."""
     land, trail = walk.land, walk.trail

@@ -8,14 +8,18 @@ grid is only a good place to start from.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.bases import Features, Monomials
+from trimtab.bases.features import offsets_of
+from trimtab.bases.monomial import MonomialArrays
+from trimtab.compiled import bare
 from trimtab.domain import BoundBox
-from trimtab.solvers import elimination, tables
+from trimtab.solvers import elimination, flips, tables
 from trimtab.solvers.dominance import undominated
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import better
@@ -26,7 +30,8 @@ MOST_ENTRIES = 2**21  # of the elimination
 MOST_PRUNED = 200  # criteria, for a second try without dominated values
 GRID = 5  # values of a knob for a start
 GRID_ENTRIES = 4000  # per knob, for a start
-MIX_ENTRIES, MIX_ENTRIES_PER_KNOB = 100_000, 300  # for mixtures of a state and the corners
+MIX_ENTRIES, MIX_ENTRIES_PER_KNOB = 10_000, 300  # for mixtures of states
+MERGED = 1e-3  # of a knob's interval: values this close are one
 
 
 class Found(NamedTuple):
@@ -40,28 +45,64 @@ class Found(NamedTuple):
 
 def candidates(part: Part, domain: BoundBox, features: Features) -> list[Array] | None:
     """Values of each free knob among which there is a minimiser; None where nobody knows."""
-    ends = _linear(part, features)
-    if not ends and np.setdiff1d(part.knobs, domain.leveled).size:
+    if not _linear(part, features) and (
+        not domain.leveled.size or np.setdiff1d(part.knobs, domain.leveled).size
+    ):
         return None
-    found = []
-    for j in part.knobs.tolist():
-        levels = domain.levels_of(j)
-        if levels.size == 0:
-            kink = [part.now[j]] if part.price[j] > 0.0 else []
-            levels = np.unique([domain.low[j], *kink, domain.high[j]])
-        found.append(levels)
-    return found
+    j = part.knobs
+    kink = np.where(part.price[j] > 0.0, part.now[j], domain.low[j])
+    return _axes(part, domain, [domain.low[j], kink, domain.high[j]])
+
+
+def _axes(part: Part, domain: BoundBox, values: ArrayLike) -> list[Array]:
+    """Of each free knob its levels, or else its own of the values: (c, n)."""
+    mine = np.sort(np.asarray(values, float), axis=0).T
+    new = np.ones(mine.shape, bool)
+    new[:, 1:] = mine[:, 1:] > mine[:, :-1]
+    axes = _rows(np.sort(np.where(new, mine, np.inf)), new.sum(axis=1))
+    if domain.leveled.size:
+        for n in np.flatnonzero(np.isin(part.knobs, domain.leveled)).tolist():
+            axes[n] = domain.levels_of(part.knobs[n])
+    return axes
+
+
+def _rows(values: Array, sizes: Ints) -> list[Array]:
+    """So many of the first entries of each row."""
+    flat = values[np.arange(values.shape[1]) < sizes[:, None]]
+    return [flat[a:b] for a, b in pairwise(offsets_of(sizes).tolist())]
 
 
 def _linear(part: Part, features: Features) -> bool:
     """Whether every feature is linear in the free knobs together."""
     if not isinstance(features, Monomials):
         return False
-    _, a, b, p, q, _ = features.arrays
-    mine = np.concatenate([np.arange(*features.offsets[i : i + 2]) for i in part.criteria])
-    free = np.zeros(part.now.size, bool)
-    free[part.knobs] = True
-    return bool((p[mine] * free[a[mine]] + q[mine] * free[b[mine]] <= 1).all())
+    return _all_linear(part.criteria, part.knobs, features.arrays)
+
+
+@bare
+def _all_linear(criteria: Ints, knobs: Ints, maps: MonomialArrays) -> bool:
+    for i in criteria:
+        for f in range(maps.offsets[i], maps.offsets[i + 1]):
+            if maps.p[f] + maps.q[f] > 1:
+                left, right = maps.a[f], maps.b[f]
+                degree = maps.p[f] if knobs[_place(knobs, left)] == left else 0
+                degree += maps.q[f] if knobs[_place(knobs, right)] == right else 0
+                if degree > 1:
+                    return False
+    return True
+
+
+@bare
+def _place(knobs: Ints, j: int) -> int:
+    """Where knob j is among these, or would be, but no further than the last."""
+    low, high = 0, knobs.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if knobs[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def exact(part: Part, values: list[Array]) -> Found | None:
@@ -77,32 +118,44 @@ def exact(part: Part, values: list[Array]) -> Found | None:
 
 def coarse(part: Part, domain: BoundBox) -> Found | None:
     """The best of a coarse grid, or None where finding it would take too much work."""
-    axes = [
-        levels if (levels := domain.levels_of(j)).size else np.unique(_spread(j, domain))
-        for j in part.knobs.tolist()
-    ]
+    j = part.knobs
+    axes = _axes(part, domain, np.linspace(domain.low[j], domain.high[j], GRID))
     most = GRID_ENTRIES * part.knobs.size
     if tables.entries(part, _counts(axes)) > most:
         return None
     return _eliminate(part, axes, most, prune=False)
 
 
-def around(part: Part, domain: BoundBox, values: Array) -> Found | None:
-    """The best mixture of these values and the ends of the knobs' intervals, or None as above."""
-    axes = [
-        levels
-        if (levels := domain.levels_of(j)).size
-        else np.unique([domain.low[j], x, domain.high[j]])
-        for j, x in zip(part.knobs.tolist(), values.tolist(), strict=True)
-    ]
-    most = MIX_ENTRIES + MIX_ENTRIES_PER_KNOB * part.knobs.size
-    if tables.entries(part, _counts(axes)) > most:
+def mixture(part: Part, domain: BoundBox, states: Array, lookups: int, seed: int) -> Found | None:
+    """The best mixture found of these states, (c, n), best first, and of the knobs' ends.
+
+    Knob by knob the values may come from different states. What is too much for tables is left
+    out, beginning with the last state. None where not even two states can be mixed.
+    """
+    j = part.knobs
+    low, high = domain.low[j], domain.high[j]
+    rows = np.concatenate([states, [low, high]])
+    most = MIX_ENTRIES + MIX_ENTRIES_PER_KNOB * j.size
+    new = np.ones(rows.shape, bool)
+    for c in range(1, rows.shape[0]):
+        apart = np.abs(rows[c] - rows[:c]) > MERGED * (high - low)
+        new[c] = (apart | ~new[:c]).all(axis=0)
+    while rows.shape[0] > 1 and tables.entries(part, new.sum(axis=0)) > most:
+        rows, new = rows[:-1], new[:-1]
+    if new[1:].sum() == 0:
         return None
-    return _eliminate(part, axes, most, prune=False)
+    start = (new & (rows < rows[0])).sum(axis=0)
+    axes = _rows(np.sort(np.where(new, rows, np.inf), axis=0).T, new.sum(axis=0))
+    found = _eliminate(part, axes, most, prune=False)
+    return _search(part, axes, start, lookups, seed) if found is None else found
 
 
-def _spread(j: int, domain: BoundBox) -> Array:
-    return np.linspace(domain.low[j], domain.high[j], GRID)
+def _search(part: Part, axes: list[Array], start: Ints, lookups: int, seed: int) -> Found:
+    """A good combination, by flips from the one given."""
+    _, flat = tables.tables(part, axes)
+    choice, looked = flips.descend(part.scopes, _counts(axes), flat, start, lookups, seed)
+    best = np.array([axis[c] for axis, c in zip(axes, choice, strict=True)])
+    return Found(best, part.value(part.put(best)), -np.inf, flat.size + looked)
 
 
 def _counts(values: list[Array]) -> Ints:
@@ -111,7 +164,7 @@ def _counts(values: list[Array]) -> Ints:
 
 def _eliminate(part: Part, values: list[Array], most: int, *, prune: bool) -> Found | None:
     """The best combination; with `prune` a second try leaves out what is dominated."""
-    reads, counts = tables.scopes_of(part), _counts(values)
+    reads, counts = part.scopes, _counts(values)
     plan = elimination.plan(reads, counts, most)
     if plan is None and not (prune and part.criteria.size <= MOST_PRUNED):
         return None

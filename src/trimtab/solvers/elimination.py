@@ -19,7 +19,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 from trimtab.solvers.order import elimination_order
 from trimtab.solvers.solution import TIED
 
@@ -206,7 +206,7 @@ def _minimum(plan: Plan, values: Array, tolls: Array, toll: Array, sums: Array, 
     return choice
 
 
-@compiled
+@bare
 def _size(entries: Array, offsets: Ints) -> float:
     """The sum over the blocks of the largest entry in size."""
     total = 0.0
@@ -266,7 +266,7 @@ def _send(
             digits[q] = 0
 
 
-@compiled
+@bare
 def _pick(
     at: Ints,
     strides: Ints,

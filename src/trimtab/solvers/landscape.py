@@ -16,8 +16,9 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
 from trimtab.bases.monomial import MonomialArrays
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 from trimtab.domain import BoundBox
+from trimtab.estimators.factor import invert
 from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers.line import Line, new_line
@@ -120,29 +121,13 @@ def prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
     start = 0
     for i in criteria:
         d = offsets[i + 1] - offsets[i]
-        R = land.R[land.blocks[i] : land.blocks[i + 1]]
         work.columns[i] = start
-        for c in range(d):
-            column = work.U[start : start + d - c]
-            column[0] = 1.0 / R[c * (c + 1) // 2 + c]
-            for r in range(c + 1, d):
-                row = r * (r + 1) // 2
-                x = 0.0
-                for j in range(c, r):
-                    x -= R[row + j] * column[j - c]
-                column[r - c] = x / R[row + r]
-            start += d - c
+        invert(land.R, land.blocks[i], d, work.U, start)
+        start += d * (d + 1) // 2
     return work
 
 
-@compiled
-def lead(i: int, d: int, land: Landscape) -> Array:
-    """v_i = R_i^{-1} b_i: the last row of the augmented factor."""
-    start = land.blocks[i] + d * (d + 1) // 2
-    return land.R[start : start + d]
-
-
-@compiled
+@bare
 def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
     """u_i = R_i^{-1} phi_i(s) from scratch, and the value F(s) of these criteria."""
     maps, u = land.maps, work.u
@@ -156,17 +141,17 @@ def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
             for r in range(f, hi):
                 u[r] += x * work.U[column + r - f]
             column += hi - f
-        v = lead(i, hi - lo, land)
+        v = land.blocks[i] + (hi - lo) * (hi - lo + 1) // 2  # where R_i^{-1} b_i begins
         mean = 0.0
         square = 0.0
         for f in range(lo, hi):
-            mean += u[f] * v[f - lo]
+            mean += u[f] * land.R[v + f - lo]
             square += u[f] * u[f]
         value += land.weights[i] * (mean - land.radii[i] * np.sqrt(square))
     return value
 
 
-@compiled
+@bare
 def power(x: float, n: int) -> float:
     """x^n for a whole n >= 0."""
     if n == 0:
@@ -177,7 +162,7 @@ def power(x: float, n: int) -> float:
     return y
 
 
-@compiled
+@bare
 def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
     """Make `work.line` and `work.rise` what F and the u_i are along knob j; the degree.
 
@@ -258,7 +243,7 @@ def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
     return highest
 
 
-@compiled
+@bare
 def put(j: int, x: float, degree: int, s: Array, land: Landscape, work: Work) -> None:
     """Move knob j to x, along the slice just made."""
     s[j] = x

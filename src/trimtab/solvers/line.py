@@ -19,11 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 
 SAMPLES_PER_DEGREE = 4  # a gap between samples for every half power of Q
 NEWTON_STEPS = 60
 TURN_STEPS = 8
+SHARE = 1e-3  # of the least gain that counts: smaller errors do not matter
 FAR = 0.2  # of the interval: what counts as another place than the present one
 
 
@@ -58,7 +59,7 @@ def new_line(degree: int, readers: int) -> Line:
     )
 
 
-@compiled
+@bare
 def scale_of(degree: int, readers: int, line: Line) -> float:
     """A size that no value of F along the knob exceeds; 0 only where F is 0 everywhere."""
     size = 0.0
@@ -72,7 +73,7 @@ def scale_of(degree: int, readers: int, line: Line) -> float:
     return size
 
 
-@compiled
+@bare
 def width_of(x: float, degree: int, readers: int, line: Line) -> float:
     """The width of all readers at x."""
     size = 0.0
@@ -84,7 +85,7 @@ def width_of(x: float, degree: int, readers: int, line: Line) -> float:
     return size
 
 
-@compiled
+@bare
 def argmin(
     now: float,
     low: float,
@@ -122,7 +123,13 @@ def argmin(
         before, after = line.slope[n - 1] + pull, line.slope[n] + pull
         bend_left, bend_right = line.bend[n - 1], line.bend[n]
         if before * after > 0.0 and before * bend_left < 0.0 < after * bend_right:
-            # The slope turns back on the way: it may have been through 0 and again.
+            # The slope turns back on the way: it may have been through 0 and again, unless
+            # even its tangents meet before they get there.
+            meet = (after - before + bend_left * left - bend_right * right) / (
+                bend_left - bend_right
+            )
+            if (before + bend_left * (meet - left)) * before > 0.0:
+                continue
             turn = _turn(left, right, bend_left < 0.0, degree, readers, line)
             middle = _curve(turn, degree, readers, line)[1] + pull
             if after < 0.0 < middle:
@@ -133,14 +140,15 @@ def argmin(
                 continue
         elif not before < 0.0 < after:
             continue
-        z = _valley(left, right, pull, degree, readers, line)
+        start = now if left < now < right else 0.5 * (left + right)
+        z = _valley(left, right, start, pull, degree, readers, line, SHARE * least_gain)
         y = height(z, degree, readers, line)
         if y < best:
             best, x_best = y, z
     return x_best, (at - best if x_best != now else 0.0)
 
 
-@compiled
+@bare
 def elsewhere(
     now: float, low: float, high: float, levels: Array, degree: int, readers: int, line: Line
 ) -> float:
@@ -156,7 +164,7 @@ def elsewhere(
     return x_best
 
 
-@compiled
+@bare
 def _turn(left: float, right: float, falling: bool, degree: int, readers: int, line: Line) -> float:
     """Where the slope stops falling (or rising) between two points, roughly."""
     for _ in range(TURN_STEPS):
@@ -169,7 +177,7 @@ def _turn(left: float, right: float, falling: bool, degree: int, readers: int, l
     return 0.5 * (left + right)
 
 
-@compiled
+@bare
 def _look(low: float, high: float, degree: int, readers: int, line: Line) -> int:
     """F and its derivatives at the points to look at, ascending in line.x: so many points.
 
@@ -224,7 +232,7 @@ def _look(low: float, high: float, degree: int, readers: int, line: Line) -> int
     return points
 
 
-@compiled
+@bare
 def _narrow(q: float, dq: float, ddq: float, gap: float) -> bool:
     """Whether a dip of Q, seen from its right, may be narrower than a few gaps."""
     if ddq <= 0.0:
@@ -233,7 +241,7 @@ def _narrow(q: float, dq: float, ddq: float, gap: float) -> bool:
     return bool(bottom <= 8.0 * ddq * gap * gap)
 
 
-@compiled
+@bare
 def _known(centre: float, reach: float, first: int, points: int, x: Array) -> bool:
     """Whether a dip at about the same place and of about the same width has its points already."""
     for n in range(first, points, 3):
@@ -243,7 +251,7 @@ def _known(centre: float, reach: float, first: int, points: int, x: Array) -> bo
     return False
 
 
-@compiled
+@bare
 def _Q(x: float, degree: int, c: int, line: Line) -> tuple[float, float, float]:
     """Q of one reader at x, and its first two derivatives."""
     if degree == 2:  # nearly always; written out, it is several times faster
@@ -260,7 +268,7 @@ def _Q(x: float, degree: int, c: int, line: Line) -> tuple[float, float, float]:
     return q, dq, ddq
 
 
-@compiled
+@bare
 def _bottom_of_Q(left: float, right: float, degree: int, c: int, line: Line) -> float:
     """A point in (left, right) where one reader's Q turns from falling to rising."""
     x = 0.5 * (left + right)
@@ -279,7 +287,7 @@ def _bottom_of_Q(left: float, right: float, degree: int, c: int, line: Line) -> 
     return x
 
 
-@compiled
+@bare
 def height(x: float, degree: int, readers: int, line: Line) -> float:
     """G along the knob at x."""
     y = 0.0
@@ -294,7 +302,7 @@ def height(x: float, degree: int, readers: int, line: Line) -> float:
     return float(y + line.toll[1] * abs(x - line.toll[0]))
 
 
-@compiled
+@bare
 def _curve(x: float, degree: int, readers: int, line: Line) -> tuple[float, float, float]:
     """F along the knob, its slope and its curvature, at x."""
     y = slope = curvature = 0.0
@@ -313,10 +321,21 @@ def _curve(x: float, degree: int, readers: int, line: Line) -> tuple[float, floa
     return y, slope, curvature
 
 
-@compiled
-def _valley(left: float, right: float, pull: float, degree: int, readers: int, line: Line) -> float:
-    """A point in (left, right) where the slope, `pull` added, turns from negative to positive."""
-    x = 0.5 * (left + right)
+@bare
+def _valley(
+    left: float,
+    right: float,
+    x: float,
+    pull: float,
+    degree: int,
+    readers: int,
+    line: Line,
+    settled: float,
+) -> float:
+    """A point in (left, right) where the slope, `pull` added, turns from negative to positive.
+
+    Newton's method from x ends with the step that is to gain no more than `settled`.
+    """
     for _ in range(NEWTON_STEPS):
         _, slope, curvature = _curve(x, degree, readers, line)
         slope += pull
@@ -327,6 +346,8 @@ def _valley(left: float, right: float, pull: float, degree: int, readers: int, l
         step = x - slope / curvature if curvature > 0.0 else left
         if not left < step < right:
             step = 0.5 * (left + right)
+        elif slope * slope <= 2.0 * settled * curvature:
+            return step
         if abs(step - x) <= 1e-15 + 1e-12 * abs(x):
             return step
         x = step

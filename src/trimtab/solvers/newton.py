@@ -16,11 +16,13 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 from trimtab.solvers.landscape import Landscape, Work, power, refresh
 
 STEPS = 50
 HALVINGS = 12
+ROUGHLY, FULLY = 0.1, 1e-8  # how well a step solves its equations, at first and in the end
+ROUNDING = 1e-14  # relative
 CURVED = 1e-12  # relative: curvature below this is none
 
 
@@ -46,6 +48,7 @@ def polish(
         size += n * n
     H = np.empty(size)
     slope, step, trial = np.zeros(k), np.zeros(k), s.copy()
+    accuracy = ROUGHLY
     for _ in range(STEPS):
         _quadratic_model(s, criteria, starts, land, work, slope, H)
         inside = _inside(s, current, price, knobs, land)
@@ -55,7 +58,7 @@ def polish(
             steepest = max(steepest, abs(slope[j]))
         if inside.size == 0 or steepest == 0.0:
             break
-        _conjugate_gradients(inside, criteria, starts, land, slope, H, step)
+        _conjugate_gradients(inside, criteria, starts, land, slope, H, step, accuracy)
         length = 1.0
         better = False
         for _ in range(HALVINGS):
@@ -66,18 +69,21 @@ def polish(
             after = refresh(trial, criteria, land, work)
             for j in knobs:
                 after += price[j] * abs(trial[j] - current[j])
-            if after < value:
+            # Where values no longer tell two states apart, the slope still does.
+            if after < value + (ROUNDING * abs(value) if accuracy == FULLY else 0.0):
                 better = True
                 break
             length *= 0.5
-        if not better:
-            break
-        gain = value - after
-        value = after
-        for j in inside:
-            s[j] = trial[j]
+        gain = 0.0
+        if better:
+            gain = value - after
+            value = after
+            for j in inside:
+                s[j] = trial[j]
         if gain <= settled * abs(value):
-            break
+            if accuracy == FULLY:
+                break
+            accuracy = FULLY
     refresh(s, criteria, land, work)
     return value
 
@@ -157,13 +163,13 @@ def _quadratic_model(
                 block[r * n + t] -= land.weights[i] * share * (both - along[r] * along[t])
 
 
-@compiled
+@bare
 def _add_column(out: Array, x: float, U: Array, column: int, first: int, d: int) -> None:
     for g in range(first, d):
         out[g] += x * U[column + g - first]
 
 
-@compiled
+@bare
 def _times(p: Array, criteria: Ints, starts: Ints, land: Landscape, H: Array, out: Array) -> None:
     """The curvature times p."""
     out[:] = 0.0
@@ -187,6 +193,7 @@ def _conjugate_gradients(
     slope: Array,
     H: Array,
     step: Array,
+    accuracy: float,
 ) -> None:
     """Solve curvature step = -slope over the inside knobs, until the curvature turns negative."""
     k = step.size
@@ -228,7 +235,7 @@ def _conjugate_gradients(
             step[j] += alpha * p[j]
             rest[j] -= alpha * Hp[j]
             rho += rest[j] * rest[j] / diagonal[j]
-        if rho <= 1e-16 * begin:
+        if rho <= accuracy * accuracy * begin:
             return
         for j in inside:
             p[j] = rest[j] / diagonal[j] + rho / before * p[j]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arrays import Bools, Ints
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
 from trimtab.solvers.starts import mix
 
 
@@ -115,7 +115,7 @@ def _new_graph(counts: Ints, room: int) -> Moral:
     )
 
 
-@compiled
+@bare
 def _join_scopes(offsets: Ints, reads: Ints, most: int, graph: Moral) -> bool:
     """Make every scope a clique; False if a table or the edges are too many."""
     for f in range(offsets.size - 1):
@@ -132,7 +132,7 @@ def _join_scopes(offsets: Ints, reads: Ints, most: int, graph: Moral) -> bool:
     return True
 
 
-@compiled
+@bare
 def _slot(a: int, b: int, graph: Moral) -> tuple[int, int]:
     """The number of the pair, and where it is or would be in the set of pairs."""
     pair = (min(a, b) << 32) + max(a, b)
@@ -143,13 +143,13 @@ def _slot(a: int, b: int, graph: Moral) -> tuple[int, int]:
     return pair, slot
 
 
-@compiled
+@bare
 def _joined(a: int, b: int, graph: Moral) -> bool:
     pair, slot = _slot(a, b, graph)
     return bool(graph.pairs[slot] == pair)
 
 
-@compiled
+@bare
 def _join(a: int, b: int, graph: Moral) -> bool:
     """Add an edge that is not there yet; False without room for it."""
     e = graph.edges[0]
@@ -165,7 +165,7 @@ def _join(a: int, b: int, graph: Moral) -> bool:
     return True
 
 
-@compiled
+@bare
 def _next(v: int, link: int, graph: Moral) -> int:
     """The link of v after this one, or the first after -1; those to the eliminated are cut out."""
     found = graph.head[v] if link < 0 else graph.after[link]
@@ -178,7 +178,7 @@ def _next(v: int, link: int, graph: Moral) -> int:
     return int(found)
 
 
-@compiled
+@bare
 def _neighbours(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     """How many neighbours v has left, written to `near`, and its bag's entries.
 
@@ -195,7 +195,7 @@ def _neighbours(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     return left, size
 
 
-@compiled
+@bare
 def _cost(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     """The weight of the edges that eliminating v makes necessary, and the entries of its bag."""
     left, size = _neighbours(v, most, near, graph)
@@ -208,7 +208,7 @@ def _cost(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     return fill, size
 
 
-@compiled
+@bare
 def _sort_into(bag: Ints, near: Ints) -> None:
     for p in range(bag.size):
         q = p
@@ -218,7 +218,7 @@ def _sort_into(bag: Ints, near: Ints) -> None:
         bag[q] = near[p]
 
 
-@compiled
+@bare
 def _eliminate(v: int, bag: Ints, mark: int, marks: Ints, changed: Ints, graph: Moral) -> int:
     """Join all neighbours of v; how many variables' cost has changed, or -1 without room."""
     graph.gone[v] = True

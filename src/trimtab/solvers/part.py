@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints
+from trimtab.bases.features import offsets_of, spans
 from trimtab.lcb import LCB
 
 
@@ -31,6 +34,21 @@ class Part:
     def toll(self, values: Array) -> float:
         """What it costs to move the free knobs to these values: (n,)."""
         return float(self.price[self.knobs] @ np.abs(values - self.now[self.knobs]))
+
+    @cached_property
+    def scopes(self) -> list[Ints]:
+        """Positions in `knobs` that each term of G reads: the criteria, then the priced knobs."""
+        graph, knobs = self.lcb.problem.graph, self.knobs
+        starts = graph.scope_offsets[self.criteria]
+        lengths = graph.scope_offsets[self.criteria + 1] - starts
+        rows = np.repeat(np.arange(starts.size), lengths)
+        reads = graph.scope_knobs[spans(starts, lengths)]
+        places = np.searchsorted(knobs, reads)
+        free = knobs[np.minimum(places, knobs.size - 1)] == reads
+        cuts = offsets_of(np.bincount(rows[free], minlength=starts.size)).tolist()
+        places = places[free]
+        priced = np.flatnonzero(self.price[knobs] > 0.0)
+        return [*(places[a:b] for a, b in pairwise(cuts)), *priced[:, None]]
 
     def put(self, values: Array) -> Array:
         """The present state with the free knobs at these values."""

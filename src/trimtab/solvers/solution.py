@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.compiled import compiled
+from trimtab.compiled import bare
 
 TIED = 1e-9  # times |F|: candidates this close to the best value count as equal
 
@@ -48,7 +48,7 @@ class Solution:
         return None if self.lower_bound is None else self.value - self.lower_bound
 
 
-@compiled
+@bare
 def better(x: Array, fx: float, y: Array, fy: float, current: Array) -> bool:
     """Whether to take x of value fx rather than y of value fy.
 

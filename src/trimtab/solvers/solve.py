@@ -15,14 +15,16 @@ from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers import ball, branch, cells, coordinate, discrete, gradient
 from trimtab.solvers.part import Part
-from trimtab.solvers.solution import TIED, Counters, Solution
+from trimtab.solvers.solution import TIED, Counters, Solution, better
 
-STEPS, STEPS_PER_KNOB = 2000, 10  # one-dimensional steps of a part at effort 1
+STEPS, STEPS_PER_KNOB = 1700, 3  # one-dimensional steps of kicks in a part, at effort 1
+STARTING, STARTING_PER_KNOB, MOST_STARTING = 250, 12, 1450  # and of descents from random starts
 AGREED = 2  # starts that lead to the best value again, at effort 1
-PATIENCE, PATIENT_KNOBS = 6, 16  # kicks in a row that fail, one more for every so many knobs
+PATIENCE, FEW, MANY = 16, 10, 100  # kicks in a row that fail: fewer from FEW knobs on, then more
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
-MIXTURES = 3  # of the state found with the corners
+MINIMA, MIXTURES = 4, 2  # how many are mixed, and how often
+LOOKUPS_PER_KNOB = 300  # among mixtures, at effort 1
 LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
 BUDGET = 2**27
 ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
@@ -108,42 +110,60 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
         return Solution(exact.values, exact.value, exact.least, Counters(entries=exact.entries))
     if not isinstance(features, Monomials):
         return gradient.search(part, domain, _starts(effort), seed)
-    wide = effort > 0.0 and values is None and part.knobs.size >= LEAST_GRID
-    coarse = discrete.coarse(part, domain) if wide else None
-    given = np.empty((0, part.knobs.size)) if coarse is None else coarse.values[None]
-    found = _descend(part, domain, features, given, effort, seed, coarse.entries if coarse else 0)
-    for _ in range(MIXTURES if effort > 0.0 and values is None and part.knobs.size > 1 else 0):
-        mixed = discrete.around(part, domain, found.state)
+    now = part.now[part.knobs]
+    if effort == 0.0 or part.knobs.size == 1:  # one step is exact
+        return _settle(part, domain, features, now, 0.0, seed)
+    return _explore(part, domain, features, effort, seed)
+
+
+def _explore(
+    part: Part, domain: BoundBox, features: Monomials, effort: float, seed: int
+) -> Solution:
+    """Descents from several starts, the best mixtures of what they find, and kicks from there."""
+    now = part.now[part.knobs]
+    coarse = discrete.coarse(part, domain) if now.size >= LEAST_GRID else None
+    given = now[None] if coarse is None else np.stack([now, coarse.values])
+    entries = 0 if coarse is None else coarse.entries
+    minima = coordinate.descents(part, domain, features, given, _effort(part, effort), seed)
+    states = minima.states[np.argsort(minima.values, kind="stable")][:MINIMA]
+    value, steps = float(minima.values.min()), int(minima.counts[0])
+    lookups = _times(effort, LOOKUPS_PER_KNOB * now.size)
+    for n in range(_times(effort, MIXTURES)):
+        mixed = discrete.mixture(part, domain, states, lookups, seed + n)
         if mixed is None:
             break
-        found = replace(found, counters=found.counters + Counters(entries=mixed.entries))
-        if not mixed.value < found.value - TIED * abs(found.value):
+        entries += mixed.entries
+        if not mixed.value < value - TIED * abs(value):
             break
-        again = _descend(part, domain, features, mixed.values[None], 0.0, seed, 0)
-        counters = found.counters + again.counters
-        found = replace(again if again.value < found.value else found, counters=counters)
-    return found
+        given, once = mixed.values[None], coordinate.Effort()
+        down = coordinate.descents(part, domain, features, given, once, seed)
+        value, steps = float(down.values[0]), steps + int(down.counts[0])
+        states = np.concatenate([down.states, states])[:MINIMA]
+    found = _settle(part, domain, features, states[0], effort, seed)
+    return replace(found, counters=found.counters + Counters(steps=steps, entries=entries))
 
 
-def _descend(
-    part: Part,
-    domain: BoundBox,
-    features: Monomials,
-    given: Array,
-    effort: float,
-    seed: int,
-    entries: int,
-) -> Solution:
+def _effort(part: Part, effort: float) -> coordinate.Effort:
     n = part.knobs.size
-    effort = effort if n > 1 else 0.0  # one step is exact
-    allowed = coordinate.Effort(
+    return coordinate.Effort(
         steps=_times(effort, STEPS + STEPS_PER_KNOB * n),
+        starting=_times(effort, min(STARTING + STARTING_PER_KNOB * n, MOST_STARTING)),
         agreed=_times(effort, AGREED),
-        patience=_times(effort, PATIENCE + n / PATIENT_KNOBS),
+        patience=_times(effort, PATIENCE * min(1.0, FEW / n) + n / MANY),
     )
-    state, value, counts = coordinate.search(part, domain, features, given, allowed, seed)
-    counters = Counters(steps=int(counts[0]), kicks=int(counts[1]), entries=entries)
-    return Solution(state, value, None, counters)
+
+
+def _settle(
+    part: Part, domain: BoundBox, features: Monomials, given: Array, effort: float, seed: int
+) -> Solution:
+    """The end of a search at the state given, unless the present state is as good."""
+    found = coordinate.settle(part, domain, features, given, _effort(part, effort), seed)
+    state, value = found.states[0], float(found.values[0])
+    now, at_now = part.now[part.knobs], part.value(part.now)
+    if better(now, at_now, state, value, now):
+        state, value = now, at_now
+    steps, kicks, _ = found.counts.tolist()
+    return Solution(state, value, None, Counters(steps=steps, kicks=kicks))
 
 
 def _starts(effort: float) -> int:
@@ -170,7 +190,7 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
         given = bound.state[part.knobs]
         found = replace(found, state=given, value=bound.upper)
         if isinstance(features, Monomials) and isinstance(domain, BoundBox):
-            again = _descend(part, domain, features, given[None], 0.0, seed, 0)
+            again = _settle(part, domain, features, given, 0.0, seed)
             counters += again.counters
             found = again if again.value < found.value else found
     lower = min(value, found.value) if np.isfinite(value) else None

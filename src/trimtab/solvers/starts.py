@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.compiled import compiled
+from trimtab.compiled import bare
 
 
-@compiled
+@bare
 def mix(x: np.uint64) -> np.uint64:
     """The next number of SplitMix64 after x."""
     z = x + np.uint64(0x9E3779B97F4A7C15)
@@ -21,7 +21,7 @@ def mix(x: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@compiled
+@bare
 def uniform(seed: int, start: int, knob: int) -> float:
     """A number in [0, 1) that looks random for every (seed, start, knob)."""
     z = mix(mix(mix(np.uint64(seed)) + np.uint64(start)) + np.uint64(knob))

@@ -10,7 +10,6 @@ which are lower triangular, so that the sums u.v and u.u are the same up to the 
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -19,19 +18,24 @@ from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
 from trimtab.bases.features import offsets_of
 from trimtab.bases.monomial import MonomialArrays
-from trimtab.compiled import compiled
+from trimtab.compiled import bare, compiled
+from trimtab.estimators.factor import invert
 from trimtab.solvers.part import Part
 
 REFRESH = 64  # entries from one u that is computed from scratch to the next
 
 
-def entries(part: Part, counts: Ints) -> int:
+def entries(part: Part, counts: Ints) -> float:
     """The number of table entries, with so many candidates of each free knob."""
-    sizes = counts.tolist()  # Python's, which do not overflow
-    total = 0
-    for scope in scopes_of(part):
-        total += prod(sizes[n] for n in scope.tolist())
-    return total
+    return float(_sizes(part.scopes, counts).sum())
+
+
+def _sizes(scopes: list[Ints], counts: Ints) -> Array:
+    """The number of entries of each table, as floats, which do not overflow."""
+    starts = offsets_of(np.array([scope.size for scope in scopes], np.int64))
+    return np.asarray(
+        np.multiply.reduceat(counts[np.concatenate(scopes)], starts[:-1], dtype=float)
+    )
 
 
 def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
@@ -45,9 +49,9 @@ def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
         part: whose G is tabulated.
         candidates: the values of each of its knobs.
     """
-    scopes = scopes_of(part)
+    scopes = part.scopes
     counts = np.array([values.size for values in candidates], np.int64)
-    starts = offsets_of(np.array([counts[scope].prod() for scope in scopes], np.int64))
+    starts = offsets_of(_sizes(scopes, counts).astype(np.int64))
     flat = np.empty(int(starts[-1]))
     features = part.lcb.problem.features
     if isinstance(features, Monomials):
@@ -74,19 +78,6 @@ def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
         j = part.knobs[n]
         flat[starts[c] : starts[c + 1]] = part.price[j] * np.abs(candidates[n] - part.now[j])
     return scopes, flat
-
-
-def scopes_of(part: Part) -> list[Ints]:
-    """What each factor reads: the criteria, then the knobs whose moves cost anything."""
-    graph = part.lcb.problem.graph
-    scopes = [graph.scope(i) for i in part.criteria.tolist()]
-    reads = np.concatenate(scopes)
-    places = np.searchsorted(part.knobs, reads)
-    free = part.knobs[np.minimum(places, part.knobs.size - 1)] == reads
-    rows = np.repeat(np.arange(len(scopes)), [scope.size for scope in scopes])
-    ends = np.cumsum(np.bincount(rows[free], minlength=len(scopes)))
-    priced = np.flatnonzero(part.price[part.knobs] > 0.0)
-    return [*np.split(places[free], ends[:-1]), *priced[:, None]]
 
 
 def _by_value(part: Part, c: int, scope: Ints, candidates: list[Array]) -> list[float]:
@@ -201,16 +192,9 @@ def _prepare(i: int, scope: Ints, factors: Factors) -> Work:
         owned_offsets=np.zeros(scope.size + 1, np.int64),
         owned=np.empty(2 * d, np.int64),
     )
-    start = 0
+    invert(factors.R, factors.blocks[i], d, work.U, 0)
     for c in range(d):
-        work.columns[c] = start
-        for r in range(c, d):
-            row = factors.blocks[i] + r * (r + 1) // 2
-            x = 1.0 if r == c else 0.0
-            for j in range(c, r):
-                x -= factors.R[row + j] * work.U[start + j - c]
-            work.U[start + r - c] = x / factors.R[row + r]
-        start += d - c
+        work.columns[c] = c * d - c * (c - 1) // 2
     found = 0
     for p in range(scope.size):
         knob = factors.knobs[scope[p]]
@@ -223,7 +207,7 @@ def _prepare(i: int, scope: Ints, factors: Factors) -> Work:
     return work
 
 
-@compiled
+@bare
 def _feature(i: int, f: int, s: Array, maps: MonomialArrays) -> float:
     """Feature f of criterion i at s."""
     at = maps.offsets[i] + f
@@ -235,7 +219,7 @@ def _feature(i: int, f: int, s: Array, maps: MonomialArrays) -> float:
     return float(x)
 
 
-@compiled
+@bare
 def _refresh(i: int, s: Array, maps: MonomialArrays, work: Work) -> None:
     """phi, u = R^{-1} phi and the sums at s, from scratch."""
     d = work.u.size

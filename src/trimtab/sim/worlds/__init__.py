@@ -1,20 +1,41 @@
 """Simulated systems: what the losses would be, at any state, in any round."""
 
+from trimtab.sim.worlds.adversaries import (
+    Alternating,
+    Contrarian,
+    DriftingQuadratics,
+    RandomSigns,
+    ShiftingTargets,
+)
+from trimtab.sim.worlds.convex import Adversarial, Adversary, Loss
 from trimtab.sim.worlds.drifting import Drifting
 from trimtab.sim.worlds.generators import linear, quadratic, spin_glass
+from trimtab.sim.worlds.joint import factored
 from trimtab.sim.worlds.noise import Bounded, Correlated, Gaussian, Noise, Recorded, Summable
+from trimtab.sim.worlds.sparse_world import SparseWorld, sparse
 from trimtab.sim.worlds.world import World
 
 __all__ = [
+    "Adversarial",
+    "Adversary",
+    "Alternating",
     "Bounded",
+    "Contrarian",
     "Correlated",
     "Drifting",
+    "DriftingQuadratics",
     "Gaussian",
+    "Loss",
     "Noise",
+    "RandomSigns",
     "Recorded",
+    "ShiftingTargets",
+    "SparseWorld",
     "Summable",
     "World",
+    "factored",
     "linear",
     "quadratic",
+    "sparse",
     "spin_glass",
 ]

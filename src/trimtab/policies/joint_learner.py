@@ -1,0 +1,259 @@
+"""The memory of the joint policy: that of a node-wise one, and the estimate of all factors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from trimtab import arrays
+from trimtab.arrays import Array, ArrayLike, Ints, read_only
+from trimtab.estimators import Confidence
+from trimtab.estimators.confidence import BoundConfidence, radius_from_plain
+from trimtab.estimators.joint import JointEstimator
+from trimtab.estimators.joint_model import Factors
+from trimtab.estimators.joint_noise import JointNoise, joint_noise
+from trimtab.estimators.nodewise import Owed
+from trimtab.policies.joint_bound import JointBound
+from trimtab.policies.learner import _SCALARS, GLOBAL_EFFORT, Learner
+from trimtab.problem import Problem
+from trimtab.solvers import Solution
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointOptions:
+    """What the joint estimate is made of; it stays the same for the life of a policy."""
+
+    factors: Factors
+    noise: JointNoise
+    reg: float
+    norm: float  # a bound on |w|
+    delta: float  # the probability that the ellipsoid of w ever fails
+    only: bool  # without the node-wise bounds
+
+
+class JointLearner(Learner):
+    """What `Learner` is, for F = max(F_node, F_J) and the smaller of the two upper bounds.
+
+    The node-wise estimators keep the sums of both; `absorb` hands them to the joint one first.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        start: ArrayLike,
+        radius: ArrayLike | Confidence,
+        reg: ArrayLike,
+        factor: float,
+        seed: int,
+        options: JointOptions,
+    ) -> None:
+        self.options = options
+        self.joint = JointEstimator(
+            options.factors,
+            noise=options.noise,
+            reg=options.reg,
+            factor=factor,
+            state=problem.domain.check(start, "start"),
+        )
+        super().__init__(problem, start=start, radius=radius, reg=reg, factor=factor, seed=seed)
+        # Before any data F_J(s) = -beta_J |Psi' omega| / sqrt(reg).
+        prior = -float(self.joint_radius() / np.sqrt(options.reg) * options.factors.bound)
+        self._lower = prior if options.only or self._lower is None else max(prior, self._lower)
+        self._charge()
+
+    @cached_property
+    def bound(self) -> JointBound:
+        """F, as of the last flush."""
+        bound = JointBound(self.joint, None if self.options.only else self.lcb)
+        bound.update(self.joint_radius())
+        return bound
+
+    def joint_radius(self) -> float:
+        """beta_J = sigma sqrt(Gamma + 2 log(1 / delta)) + sqrt(reg) norm, or the fixed one."""
+        rule, options = self.lcb.radius, self.options
+        if not isinstance(rule, BoundConfidence):
+            return float(self.lcb.radii.max())
+        bias = float(np.sqrt(options.reg)) * options.norm
+        sigma = options.noise.sigma
+        if sigma is None:  # independent noise, of which the largest scale bounds all
+            evidence = self.estimators.evidence(self.problem.all_criteria)
+            sigma = float(rule.noise(evidence).max())
+        if sigma == np.inf and self.joint.gain == 0.0:  # nothing seen, no noise in the estimate
+            return bias
+        return float(sigma * np.sqrt(self.joint.gain - 2.0 * np.log(options.delta))) + bias
+
+    # What goes in.
+
+    def observe(self, losses: ArrayLike, *, played: ArrayLike | None, count: ArrayLike) -> None:
+        """Take losses in; those of the deployed state advance the clock."""
+        super().observe(losses, played=played, count=count)  # refuses what is malformed
+        m = self.problem.criteria
+        y, complete = arrays.losses(losses, m)
+        one = isinstance(count, int) and count == 1
+        n = np.ones(m, np.int64) if one else arrays.counts(count, m)
+        x = self.state if played is None else self.problem.domain.check(played, "played")
+        if not np.array_equal(x, self.state):
+            self.joint.add_elsewhere(y, n, x)
+            self.bound.update(self.joint_radius())
+        elif complete and one:
+            self.joint.full += 1
+        else:
+            self.joint.add(y, n)
+
+    def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
+        """Let rounds pass; their losses will be asked for when a matrix needs them."""
+        self.joint.skip(rounds, seen)
+        super().skip(rounds, owed, seen)
+
+    # What comes out.
+
+    def absorb(self, criteria: Ints) -> None:
+        """Carry what was seen, by all criteria, into the matrices and radii."""
+        if self._owed is not None:
+            self.estimators.collect(criteria, self._owed)
+        self.joint.absorb(*self.estimators.frozen())
+        super().absorb(criteria)
+        self.bound.update(self.joint_radius())
+
+    def solve(
+        self,
+        criteria: Ints,
+        *,
+        free: Ints | None = None,
+        price: ArrayLike = 0.0,
+        effort: float = GLOBAL_EFFORT,
+        certify: float | None = None,
+    ) -> Solution:
+        """A minimiser of F and the price of moving to it; `criteria` were absorbed."""
+        try:
+            solution = self.bound.solve(
+                self.state,
+                free=free,
+                price=price,
+                effort=effort,
+                certify=certify,
+                seed=(self.seed + self.solved) % 2**63,
+            )
+        except Exception:
+            self.estimators.measure(criteria)  # the schedule must fit what has been learned
+            raise
+        self.solved += 1
+        return solution
+
+    def adopt(
+        self,
+        state: Array,
+        criteria: Ints,
+        *,
+        reset: Ints,
+        lower: float | None,
+        certified: bool = True,
+    ) -> None:
+        """Deploy the outcome of a solve and reset the clock; no state's F is below `lower`."""
+        self.joint.reset_clock()
+        super().adopt(state, criteria, reset=reset, lower=lower, certified=certified)
+
+    def _deploy(self, state: Array, criteria: Ints) -> None:
+        super()._deploy(state, criteria)
+        self.joint.deploy(state)
+
+    def _charge(self) -> None:
+        """Note what a round at the deployed state can cost: the least upper bound less the lower.
+
+        That is at most 2 min(W_node, W_J) + F(s) - lower.
+        """
+        if self.holding:
+            super()._charge()
+            return
+        value, upper = self.bound.interval(self.state)
+        if self._lower is None:
+            self._lower = value
+        self._rate = upper - self._lower
+
+    # Memory.
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything the learner remembers, as plain scalars and arrays; nothing stays owed."""
+        saved = super().snapshot()
+        saved |= {f"joint.{name}": x for name, x in self.joint.snapshot().items()}
+        return saved | {f"joint.{name}": x for name, x in _options_to_plain(self.options).items()}
+
+    @classmethod
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> JointLearner:
+        """The learner that `snapshot` saw."""
+        plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
+        own = {name[6:]: value for name, value in saved.items() if name.startswith("joint.")}
+        learner = cls(
+            problem,
+            start=saved["start"],
+            radius=radius_from_plain(plain),
+            reg=saved["reg"],
+            factor=saved["factor"],
+            seed=saved["seed"],
+            options=_options_from_plain(problem, own),
+        )
+        for name in ("origin", "state"):
+            setattr(learner, name, read_only(problem.domain.check(saved[name], name)))
+        for name in _SCALARS:
+            setattr(learner, name, saved[name])
+        learner.lcb.radii[:] = saved["radii"]
+        learner.estimators.restore(saved)
+        learner.joint.restore(own, learner.state)
+        learner.bound.update(learner.joint_radius())
+        return learner
+
+
+def pattern(problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Every entry of a joint learner's snapshot that others lack, in the shape it must have.
+
+    The factors themselves are taken from the snapshot.
+    """
+    own = {name[6:]: value for name, value in saved.items() if name.startswith("joint.")}
+    try:
+        options = _options_from_plain(problem, own)
+    except KeyError:  # incomplete: it will be said what is missing
+        options = JointOptions(
+            factors=Factors(problem),
+            noise=joint_noise(None, problem.criteria),
+            reg=1.0,
+            norm=0.0,
+            delta=0.5,
+            only=False,
+        )
+    blank = JointEstimator(
+        options.factors, noise=options.noise, reg=1.0, factor=2.0, state=problem.domain.anchor
+    )
+    entries = blank.snapshot() | _options_to_plain(options)
+    return {f"joint.{name}": value for name, value in entries.items()}
+
+
+def _options_to_plain(options: JointOptions) -> dict[str, Any]:
+    graph, covariance = options.factors.graph, options.noise.covariance
+    return {
+        "factor_offsets": graph.scope_offsets.copy(),
+        "factor_knobs": graph.scope_knobs.copy(),
+        "shares": options.factors.shares.copy(),
+        "covariance": np.zeros((0, 0)) if covariance is None else covariance.copy(),
+        "reg": options.reg,
+        "norm": options.norm,
+        "delta": options.delta,
+        "only": options.only,
+    }
+
+
+def _options_from_plain(problem: Problem, saved: Mapping[str, Any]) -> JointOptions:
+    knobs, offsets = saved["factor_knobs"], saved["factor_offsets"]
+    covariance = saved["covariance"]
+    return JointOptions(
+        factors=Factors(problem, factors=np.split(knobs, offsets[1:-1]), shares=saved["shares"]),
+        noise=joint_noise(covariance if np.size(covariance) else None, problem.criteria),
+        reg=saved["reg"],
+        norm=saved["norm"],
+        delta=saved["delta"],
+        only=saved["only"],
+    )

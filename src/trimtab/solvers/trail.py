@@ -1,0 +1,93 @@
+"""What a search by single knobs keeps beside its state: a queue, and what has changed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.compiled import bare, compiled
+from trimtab.solvers.landscape import Landscape
+
+
+class Trail(NamedTuple):
+    """The knobs still to look at, and what has changed since the last mark."""
+
+    ring: Ints  # (n,) first come, first served
+    ends: Ints  # (2,) where the next one is, and how many there are
+    waiting: Ints  # (k,) 1 for the knobs on it, 0 for others, -1 for those that are not free
+    mark: Ints  # (1,)
+    moved: Ints  # (n,) the knobs moved since
+    was: Array  # (k,) where from
+    moved_at: Ints  # (k,) the last mark after which a knob was moved
+    changed: Ints  # (m,) the criteria changed since
+    u: Array  # (sum d,) their u then
+    changed_at: Ints  # (m,)
+    sizes: Ints  # (2,) of moved and changed
+    counts: Ints  # (3,) steps, kicks, kicks kept
+
+
+@compiled
+def new_trail(knobs: Ints, criteria: Ints, land: Landscape) -> Trail:
+    """An empty one. Only entries that a search can reach are set: the rest may be millions."""
+    k, m = land.low.size, land.radii.size
+    waiting, moved_at = np.empty(k, np.int64), np.empty(k, np.int64)
+    changed_at = np.empty(m, np.int64)
+    for i in criteria:
+        changed_at[i] = -1
+        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            waiting[land.scope[n]] = -1
+            moved_at[land.scope[n]] = -1
+    for j in knobs:
+        waiting[j] = 0
+        moved_at[j] = -1
+    return Trail(
+        ring=np.empty(knobs.size, np.int64),
+        ends=np.zeros(2, np.int64),
+        waiting=waiting,
+        mark=np.zeros(1, np.int64),
+        moved=np.empty(knobs.size, np.int64),
+        was=np.empty(k),
+        moved_at=moved_at,
+        changed=np.empty(criteria.size, np.int64),
+        u=np.empty(land.maps.offsets[-1]),
+        changed_at=changed_at,
+        sizes=np.zeros(2, np.int64),
+        counts=np.zeros(3, np.int64),
+    )
+
+
+@bare
+def remind(j: int, trail: Trail) -> None:
+    """Put knob j at the end of the queue, if it is free and not there."""
+    if trail.waiting[j] == 0:
+        trail.waiting[j] = 1
+        end = trail.ends[0] + trail.ends[1]
+        trail.ring[end if end < trail.ring.size else end - trail.ring.size] = j
+        trail.ends[1] += 1
+
+
+@bare
+def remind_all(knobs: Ints, trail: Trail) -> None:
+    """The same for all of these."""
+    for j in knobs:
+        remind(j, trail)
+
+
+@bare
+def next_knob(trail: Trail) -> int:
+    """Take the first knob off the queue."""
+    j = trail.ring[trail.ends[0]]
+    trail.ends[0] = (trail.ends[0] + 1) % trail.ring.size
+    trail.ends[1] -= 1
+    trail.waiting[j] = 0
+    return int(j)
+
+
+@bare
+def set_mark(trail: Trail) -> None:
+    """From here on, remember what changes."""
+    trail.mark[0] += 1
+    trail.sizes[0] = 0
+    trail.sizes[1] = 0
