@@ -43,6 +43,9 @@ POLICIES: dict[str, Make] = {
     "SteadyGraphLinUCB with all options": lambda problem, start, seed: tt.SteadyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, rho=0.5, certify=0.5, period=7, review=False
     ),
+    "SteadyGraphLinUCB with a memory": lambda problem, start, seed: tt.SteadyGraphLinUCB(
+        problem, start=start, radius=tt.Confidence(sigma=0.1, norm=2.0), seed=seed, memory=5
+    ),
     "LazyGraphLinUCB to the letter": lambda problem, start, seed: tt.LazyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, cold_start="keep", review=False, reg=0.3
     ),
@@ -94,6 +97,21 @@ POLICIES: dict[str, Make] = {
             then=tt.SteadyGraphLinUCB,
             seed=seed,
         )
+    ),
+    "PooledGraphLinUCB": lambda problem, start, seed: tt.PooledGraphLinUCB(
+        problem,
+        start=start,
+        radius=tt.Confidence(sigma=0.1, norm=2.0),
+        noise="independent",
+        seed=seed,
+    ),
+    "PooledGraphLinUCB, correlated, then Async": lambda problem, start, seed: tt.PooledGraphLinUCB(
+        problem,
+        start=start,
+        radius=0.5,
+        noise="correlated",
+        then=tt.AsyncLazyGraphLinUCB,
+        seed=seed,
     ),
     "ScalarLinUCB": lambda problem, start, seed: tt.ScalarLinUCB(
         problem, start=start, radius=0.5, seed=seed

@@ -97,6 +97,41 @@ def test_save_and_load(name: str, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["policy"]  # no drafts left behind
 
 
+@pytest.mark.parametrize("seed", [2**63 - 1, 2**63, 2**64, 2**70, 10**40])
+def test_any_seed_can_be_saved(seed: int, tmp_path: Path) -> None:
+    """Seeds may be of any length; no array type holds those of more than 64 bits."""
+    problem = PROBLEMS["quadratic path"]()
+    policy = tt.RandomState(problem, start=start_of(problem), seed=seed)
+    drive(policy, 3, 1)
+    tt.save(policy, tmp_path / "policy")
+    again = tt.load(problem, tmp_path / "policy")
+    assert again.snapshot()["seed"] == seed
+    assert same(again.snapshot(), policy.snapshot())
+    for left, right in zip(drive(policy, 5, 2), drive(again, 5, 2), strict=True):
+        np.testing.assert_array_equal(left[0], right[0])
+
+
+def test_any_seed_of_a_gradient_policy_can_be_saved(tmp_path: Path) -> None:
+    policy = tt.LazyOGD(
+        tt.Box(),
+        start=[0.5] * 2,
+        horizon=50,
+        lipschitz=1.0,
+        budget=10,
+        mode="random",
+        seed=2**70,
+    )
+    policy.tell([0.6, -0.8])
+    tt.save(policy, tmp_path / "policy")
+    again = tt.load(tt.Box(), tmp_path / "policy")
+    assert isinstance(again, tt.LazyOGD)  # as the types say: a GradientPolicy
+    assert again.seed == 2**70
+    for _ in range(40):
+        told, later = policy.tell([0.6, -0.8]), again.tell([0.6, -0.8])
+        assert (told.cause, told.next_review) == (later.cause, later.next_review)
+        np.testing.assert_array_equal(policy.ask(), again.ask())
+
+
 def sample() -> tuple[tt.Problem, Policy]:
     problem = PROBLEMS["quadratic path"]()
     policy = tt.LazyGraphLinUCB(problem, start=start_of(problem), radius=0.5)

@@ -780,14 +780,20 @@ def test_the_next_review_is_ahead_while_the_noise_is_unknown() -> None:
 # Where block updates get stuck.
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])
+@pytest.mark.parametrize("seed", [0, 1, 6])
 def test_regret_levels_off_in_the_spin_glass(seed: int) -> None:
-    """A hundred times the rounds, less than three times the regret."""
+    """Where Async is stuck, Steady's regret less than doubles in a hundred times the rounds."""
     world = tt.worlds.spin_glass(seed=seed)
-    policy = tt.SteadyGraphLinUCB(
-        world.problem, start=np.zeros(16), radius=tt.Confidence(sigma=SIGMA, norm=1.5)
-    )
+    options: dict[str, Any] = {
+        "start": np.zeros(16),
+        "radius": tt.Confidence(sigma=SIGMA, norm=1.5),
+        "reg": np.random.default_rng((seed, 9)).uniform(1.0, 3.0, 16),
+        "cold_start": "solve",
+    }
+    stuck = tt.AsyncLazyGraphLinUCB(world.problem, review=False, **options)
+    assert tt.play(stuck, world, horizon=10**6, seed=seed).regret > 0.05 * 10**6
+    policy = tt.SteadyGraphLinUCB(world.problem, **options)
     trace = tt.play(policy, world, horizon=10**6, seed=seed, path="events")
     early, later, last = trace.regret_at([10**4, 10**5, 10**6])
-    assert 0.0 < later <= last < 3.0 * early, (early, later, last)
+    assert 0.0 < later <= last < 2.0 * early, (early, later, last)
     assert world.loss(policy.ask()) == pytest.approx(world.optimum.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import trimtab as tt
 from trimtab import theory
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
@@ -308,6 +310,220 @@ def test_movement_regret_by_hand() -> None:
     assert theory.movement_regret(3.0, 100, move_cost=0.0) == 0.0
 
 
+# Radii
+
+
+def test_radii_by_hand() -> None:
+    gains, sigma, norm, reg = [1.0, 4.0], [0.1, 0.2], [1.0, 3.0], [4.0, 0.25]
+    found = theory.confidence_radius(gains, sigma=sigma, norm=norm, reg=reg, delta=0.1)
+    union = 2 * math.log(2 / 0.1)
+    np.testing.assert_allclose(
+        found, [0.1 * math.sqrt(1 + union) + 2.0, 0.2 * math.sqrt(4 + union) + 1.5]
+    )
+    # d log((1 + 30 * 4 / 4) / 0.1) at d = 3, without a union.
+    (printed,) = theory.printed_radius(3, 30, sigma=0.1, norm=1.0, reg=4.0, bound=2.0, delta=0.1)
+    assert printed == pytest.approx(0.1 * math.sqrt(3 * math.log(310)) + 2.0)
+    several = theory.printed_radius([3, 1], 30, sigma=0.1, norm=1.0, reg=4.0, bound=[2.0, 0.0])
+    assert several[1] == pytest.approx(0.1 * math.sqrt(math.log(1 / 0.05)) + 2.0)
+
+
+@pytest.mark.parametrize("form", ["logdet", "paper"])
+def test_radii_are_those_of_a_policy(form: Any) -> None:
+    problem = tt.Problem(tt.Graph.from_edges(3, [(0, 1)]))
+    known: dict[str, Any] = {"sigma": 0.3, "norm": [1.0, 2.0, 3.0], "delta": 0.2}
+    policy = tt.LazyGraphLinUCB(
+        problem, start=[0.5] * 3, radius=tt.Confidence(form=form, **known), reg=0.7
+    )
+    for _ in range(40):
+        policy.tell([0.1, 0.2, 0.3])
+    policy.learner.absorb(problem.all_criteria)
+    if form == "logdet":
+        gains = policy.learner.estimators.book.gain
+        found = theory.confidence_radius(gains, reg=0.7, **known)
+    else:
+        L = problem.features.bounds
+        found = theory.printed_radius(problem.dims, 40, reg=0.7, bound=L, **known)
+    np.testing.assert_allclose(policy.learner.lcb.radii, found)
+
+
+# As printed
+
+
+def test_printed_theorem_1_by_hand() -> None:
+    # M = 3 at d = 1, T = 7; sqrt(3 * 3 * 7) a unit of radius.
+    once = theory.printed_lazy_regret(2.0, 1, 7, reg=1.0, knobs=5)
+    assert once == pytest.approx(2 * math.sqrt(63))
+    both = theory.printed_lazy_regret([2.0, 1.0], [1, 1], 7, reg=1.0, knobs=5, move_cost=0.1)
+    assert both == pytest.approx(3 * math.sqrt(63) + 0.1 * 5 * 6)
+
+
+def test_printed_theorem_1_is_no_bound_of_the_widths() -> None:
+    """Whose proof counts a criterion's own epochs only.
+
+    phi_1 = 1 triggers, phi_2 = 1/2 never does where both clocks are reset: M_2 = 0. The sum of
+    its widths grows like sqrt(T) all the same, and above the term of the proof, which is 0.
+    """
+    V = np.array([1.0, 1.0])
+    tau, T, widths, own = V.copy(), 10**5, 0.0, 0
+    phi = np.array([1.0, 0.5])
+    for _ in range(T):
+        widths += float(phi[1] / np.sqrt(tau[1]))
+        V += phi**2
+        triggered = V / tau > 2.0
+        if triggered.any():
+            own += int(triggered[1])
+            tau = V.copy()
+    assert own == 0
+    assert widths > math.sqrt(3 * (own + 1) * T)
+    gain = math.log(V[1])
+    (c,) = theory.potential_constant(reg=1.0, bound=0.5)
+    assert widths <= math.sqrt(c * T * gain)
+
+
+def test_printed_misspecified_epochs_are_exceeded() -> None:
+    printed = theory.printed_misspecified_epochs([1], 10**6, reg=1.0)
+    assert printed == pytest.approx(math.log(1 + 10**6))
+    assert count_triggers(10**6, reg=1.0, phi=1.0, C=2.0) > printed
+    in_base_2 = theory.max_epochs([3, 5], 1000, reg=2.0)
+    printed = theory.printed_misspecified_epochs([3, 5], 1000, reg=2.0)
+    assert printed == pytest.approx(in_base_2 * math.log(2))
+
+
+def test_corollary_graph_misspecification() -> None:
+    """Algorithm 1 on a super-graph keeps Theorem 1' with the dimensions of that graph.
+
+    On the good event, which has probability 0.95; the seed is fixed.
+    """
+    world = tt.worlds.sparse(4, degree=1, gamma=0.3, seed=2)
+    problem = world.problem
+    assert problem.graph == tt.Graph.complete(4) != world.truth
+    radius = tt.Confidence(sigma=0.3, norm=world.norms)
+    policy = tt.LazyGraphLinUCB(problem, start=[0.5] * 4, radius=radius)
+    trace = tt.play(policy, world, horizon=10**5, seed=1)
+    L = problem.features.bounds
+    gains = theory.max_gain(problem.dims, trace.horizon, reg=1.0, bound=L)
+    radii = theory.confidence_radius(gains, sigma=0.3, norm=world.norms, reg=1.0)
+    most = theory.prediction_regret(radii, gains, trace.horizon, reg=1.0, bound=L)
+    assert 0.0 < trace.regret <= most
+    M = theory.max_epochs(problem.dims, trace.horizon, reg=1.0, bound=L)
+    assert 20 < trace.solves - trace.reviews <= M
+
+
+def test_movement_of_local_updates_by_hand() -> None:
+    assert theory.local_movement([2, 3], np.log([2, 8])) == pytest.approx(2 * 1 + 3 * 3)
+    found = theory.local_movement([2, 3], math.log(9), factor=3.0, move_cost=0.5)
+    assert found == pytest.approx(0.5 * 5 * 2)
+    printed = theory.printed_async_movement(3, [1, 1], 7, reg=1.0, move_cost=2.0)
+    assert printed == pytest.approx(2 * 3 * 6)
+
+
+def test_movement_of_local_updates() -> None:
+    """Part (c) on a ring, where part (b) has no proof."""
+    ring = tt.Graph.from_edges(5, [(j, (j + 1) % 5) for j in range(5)])
+    world = tt.worlds.quadratic(ring, seed=4)
+    problem = world.problem
+    radius = tt.Confidence(sigma=0.1, norm=world.norms)
+    policy = tt.AsyncLazyGraphLinUCB(problem, start=[0.5] * 5, radius=radius, review=False)
+    trace = tt.play(policy, world, horizon=20_000, seed=1)
+    policy.learner.absorb(problem.all_criteria)
+    gains = policy.learner.estimators.book.gain
+    local, cold = theory.local_movement(3.0, gains), problem.domain.diameter
+    assert 5.0 < trace.movement <= local + cold
+    worst = theory.max_gain(problem.dims, 20_000, reg=1.0, bound=problem.features.bounds)
+    printed = theory.printed_async_movement(
+        3, problem.dims, 20_000, reg=1.0, bound=problem.features.bounds
+    )
+    assert local <= theory.local_movement(3.0, worst) == pytest.approx(printed)
+
+
+def test_recovery_error_of_the_adaptive_theorem() -> None:
+    """What is off after tau rounds, on designs of which kappa is the least eigenvalue."""
+    beta, kappa, gamma = 2.0, 0.5, 0.4
+    for printed, off in ((False, gamma / 2), (True, gamma / 4)):
+        tau = theory.warmup_rounds(beta, kappa=kappa, gamma=gamma, printed=printed)
+        assert theory.recovery_error(beta, round(tau), kappa=kappa) == pytest.approx(off)
+    rng = np.random.default_rng(3)
+    largest = 0.0
+    for _ in range(200):
+        x = rng.normal(size=(50, 3)) * rng.uniform(0.2, 1.0, 3)
+        V = x.T @ x
+        least = float(np.linalg.eigvalsh(V)[0]) / 50  # lambda_min(V) = kappa tau
+        miss = np.linalg.solve(np.linalg.cholesky(V).T, rng.normal(size=3))
+        beta = math.sqrt(miss @ V @ miss)  # the ellipsoid just holds
+        share = float(np.abs(miss).max()) / theory.recovery_error(beta, 50, kappa=least)
+        assert share <= 1.0 + 1e-9
+        largest = max(largest, share)
+    assert largest > 0.9
+
+
+def test_printed_adaptive_regret_by_hand() -> None:
+    found = theory.printed_adaptive_regret(9, [2, 3], 100, kappa=0.5, gamma=0.1)
+    assert found == pytest.approx(27 / 0.005 + 50 + 81 * math.log(100))
+    # The same in units of the losses a hundred times as large: no price, no R_max in it.
+    assert theory.adaptive_regret(10, 0.0, worst=100.0, path=2.0, move_cost=3.0) == 1006.0
+
+
+def test_price_of_sparsity() -> None:
+    """The three budgets that the paper names, losses only: T^(1/2), T^(2/3), T^(3/4)."""
+    T = 10**12
+    for budget, order in ((T, 1 / 2), (10**8, 2 / 3), (10**6, 3 / 4)):
+        found = theory.ogd_regret(2.0, T, lipschitz=3.0, budget=budget)
+        assert found == pytest.approx(6.0 * T**order)
+
+
+def test_printed_corollary_of_heterogeneous_budgets() -> None:
+    each = [
+        theory.printed_ogd_regret(D, 100, lipschitz=G, budget=M, move_cost=0.5)
+        for D, G, M in ((1.0, 2.0, 25), (3.0, 1.0, 100))
+    ]
+    both = theory.printed_ogd_regret(
+        [1.0, 3.0], 100, lipschitz=[2.0, 1.0], budget=[25, 100], move_cost=0.5
+    )
+    assert both == pytest.approx(sum(each))
+    assert each[0] == pytest.approx(0.5 * 25 + math.sqrt(2) * 2 * 100 / 5)
+
+
+# Every statement of the paper has a place.
+
+STATEMENTS = [
+    *(f"Section {n}" for n in ("3", "4", "5.1", "5.2", "5.3", "6", "7")),
+    *(f"Appendix {letter}" for letter in "BCD"),
+    *("Algorithm 1", "Algorithm 2", "Definition, graph-structured features"),
+    *("Lemma (confidence ellipsoid)", "Lemma (number of epochs)", "Lemma (error per epoch)"),
+    *("Theorem (regret of Lazy Graph-LinUCB)", "Corollary (graph misspecification)"),
+    *("Theorem (minimax lower bound)", "Theorem (regret of async)"),
+    *("Theorem (regret of adaptive refinement)", "Theorem (regret of the joint estimator)"),
+    *("Theorem (sparsity budget)", "Corollary (heterogeneous budgets)"),
+    *(f"Assumption {letter}" for letter in "ABCD"),
+    *("Lemma (justification of Assumption A)", "Example 1", "Example 2"),
+    *(f"Table {n}" for n in (1, 2, 3)),
+    *(f"Figure {n}" for n in (1, 2, 3, 4, 5)),
+]
+
+
+def map_of_the_paper() -> str:
+    return (Path(__file__).parents[1] / "docs" / "paper-map.md").read_text(encoding="utf-8")
+
+
+def test_every_equation_has_a_row() -> None:
+    rows = [line for line in map_of_the_paper().splitlines() if line.startswith("|")]
+    named: set[int] = set()
+    for line in rows:
+        for first, last in re.findall(r"Eqs?\. \((\d+)\)(?: (?:to|and) \((\d+)\))?", line):
+            named |= set(range(int(first), int(last or first) + 1))
+    assert named == set(range(1, 42))
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_every_statement_has_a_row(statement: str) -> None:
+    assert re.search(rf"{re.escape(statement)}(?!\d)", map_of_the_paper())
+
+
+def test_every_bound_of_theory_has_a_row() -> None:
+    named = set(re.findall(r"\w+", map_of_the_paper()))
+    assert [name for name in theory.__all__ if name not in named] == []
+
+
 # What is refused.
 
 
@@ -377,6 +593,49 @@ def test_movement_regret_by_hand() -> None:
         (lambda: theory.movement_regret(-1, 1, move_cost=1), "diameter = -1; it must be finite"),
         (lambda: theory.movement_regret(1, -1, move_cost=1), "solves = -1; it must be finite"),
         (lambda: theory.movement_regret(1, 1, move_cost=-1), "move_cost = -1; it must be finite"),
+        (lambda: theory.local_movement(-1, 1), "extents[0] = -1 must be at least 0"),
+        (lambda: theory.local_movement(1, -1), "gains[0] = -1 must be at least 0"),
+        (lambda: theory.local_movement(1, 1, factor=1), "factor = 1; it must be finite"),
+        (lambda: theory.local_movement(1, 1, move_cost=-1), "move_cost = -1; it must be finite"),
+        (lambda: theory.local_movement([1, 1], [1, 1, 1]), "extents has shape (2,), expected (3,)"),
+        (
+            lambda: theory.confidence_radius(-1, sigma=1, norm=1, reg=1),
+            "gains[0] = -1 must be at least 0",
+        ),
+        (
+            lambda: theory.confidence_radius(1, sigma=0, norm=1, reg=1),
+            "sigma[0] = 0 must be greater than 0",
+        ),
+        (
+            lambda: theory.confidence_radius(1, sigma=1, norm=1, reg=1, delta=0),
+            "delta = 0; it must be finite",
+        ),
+        (
+            lambda: theory.printed_radius(0, 9, sigma=1, norm=1, reg=1),
+            "dims[0] = 0 must be at least 1",
+        ),
+        (
+            lambda: theory.printed_radius(1, -9, sigma=1, norm=1, reg=1),
+            "rounds = -9; it must be at least 0",
+        ),
+        (
+            lambda: theory.printed_lazy_regret(1, 1, 9, reg=1, knobs=0),
+            "knobs = 0; it must be at least 1",
+        ),
+        (
+            lambda: theory.printed_lazy_regret(-1, 1, 9, reg=1, knobs=1),
+            "radii[0] = -1 must be at least 0",
+        ),
+        (
+            lambda: theory.printed_async_movement(0, 1, 9, reg=1),
+            "degree = 0; it must be at least 1",
+        ),
+        (lambda: theory.recovery_error(1, 0, kappa=1), "rounds = 0; it must be at least 1"),
+        (lambda: theory.recovery_error(1, 1, kappa=0), "kappa = 0; it must be finite"),
+        (
+            lambda: theory.printed_adaptive_regret(1, [1], 9, kappa=1, gamma=0),
+            "gamma = 0; it must be finite",
+        ),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(call: Callable[[], object], message: str) -> None:

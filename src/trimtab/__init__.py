@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.policies import LazyGraphLinUCB as LazyGraphLinUCB
     from trimtab.policies import LazyOGD as LazyOGD
     from trimtab.policies import LinUCB as LinUCB
+    from trimtab.policies import PooledGraphLinUCB as PooledGraphLinUCB
     from trimtab.policies import RandomState as RandomState
     from trimtab.policies import Record as Record
     from trimtab.policies import ScalarLinUCB as ScalarLinUCB
@@ -64,6 +65,7 @@ _HOME = {
     "LazyOGD": "trimtab.policies",
     "LinUCB": "trimtab.policies",
     "NotFound": "trimtab.errors",
+    "PooledGraphLinUCB": "trimtab.policies",
     "Problem": "trimtab.problem",
     "RandomState": "trimtab.policies",
     "ScalarLinUCB": "trimtab.policies",

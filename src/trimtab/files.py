@@ -11,18 +11,20 @@ import io
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
+from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
-from trimtab.policies import Policy, restore
+from trimtab.policies import GradientPolicy, Policy, restore
 from trimtab.problem import Problem
 
 MAGIC = b"trimtab snapshot\n"
+DIGITS = ":digits"  # ends the name of a whole number that no array type can hold
 
 
-def save(policy: Policy, path: str | os.PathLike[str]) -> None:
+def save(policy: Policy | GradientPolicy, path: str | os.PathLike[str]) -> None:
     """Write the policy to a file; what was there before is replaced only when all is written.
 
     >>> import tempfile, pathlib, trimtab as tt
@@ -35,7 +37,7 @@ def save(policy: Policy, path: str | os.PathLike[str]) -> None:
     True
     """
     content = io.BytesIO()
-    arrays: dict[str, Any] = {name: np.asarray(x) for name, x in policy.snapshot().items()}
+    arrays: dict[str, Any] = dict(_array(name, x) for name, x in policy.snapshot().items())
     np.savez(content, allow_pickle=False, **arrays)
     body = content.getvalue()
     target = Path(path)
@@ -50,8 +52,18 @@ def save(policy: Policy, path: str | os.PathLike[str]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def load(problem: Problem, path: str | os.PathLike[str]) -> Policy:
+@overload
+def load(problem: Problem, path: str | os.PathLike[str]) -> Policy: ...
+@overload
+def load(
+    problem: ConvexDomain | BoundConvexDomain, path: str | os.PathLike[str]
+) -> GradientPolicy: ...
+def load(
+    problem: Problem | ConvexDomain | BoundConvexDomain, path: str | os.PathLike[str]
+) -> Policy | GradientPolicy:
     """The policy that was saved to the file; it has the same future, bit for bit.
+
+    A gradient policy, such as `LazyOGD`, was made for a domain: give that instead of a problem.
 
     Raises:
         InvalidInput: no such file, no snapshot, a damaged one, or one that `restore` refuses.
@@ -67,12 +79,21 @@ def load(problem: Problem, path: str | os.PathLike[str]) -> Policy:
         raise InvalidInput(f"{path} is truncated or damaged: its digest does not match")
     try:
         with np.load(io.BytesIO(body), allow_pickle=False) as archive:
-            snapshot = {name: _plain(archive[name]) for name in archive.files}
+            snapshot = dict(_plain(name, archive[name]) for name in archive.files)
     except (ValueError, OSError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"{path} holds no plain arrays: {error}") from None
     return restore(problem, snapshot)
 
 
-def _plain(array: Any) -> Any:
-    """Scalars as scalars, everything else as it is."""
-    return array.item() if array.ndim == 0 else array
+def _array(name: str, value: Any) -> tuple[str, Any]:
+    """An entry of the file: the value as an array, or as the digits of a very large number."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return name + DIGITS, np.asarray(str(value))
+    return name, np.asarray(value)
+
+
+def _plain(name: str, array: Any) -> tuple[str, Any]:
+    """An entry of the snapshot: scalars as scalars, everything else as it is."""
+    if name.endswith(DIGITS):
+        return name.removesuffix(DIGITS), int(array.item())
+    return name, array.item() if array.ndim == 0 else array

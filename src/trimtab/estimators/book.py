@@ -107,7 +107,15 @@ def take(i: int, phi: Array, y: float, n: int, book: Book, work: Array) -> None:
     book.since[i] += growth
     book.seen[i] += n
     book.data[i] += 1
-    root = np.sqrt(n)
+    weigh_in(i, phi, y, float(n), book, work)
+
+
+@bare
+def weigh_in(i: int, phi: Array, y: float, weight: float, book: Book, work: Array) -> None:
+    """The factor of criterion i takes in the loss y at features phi."""
+    lo = book.offsets[i]
+    d = book.offsets[i + 1] - lo
+    root = np.sqrt(weight)
     x = work[0]
     for f in range(d):
         x[f] = root * phi[lo + f]
@@ -132,21 +140,31 @@ def take_each(criteria: Ints, phi: Array, losses: Array, count: Ints, book: Book
         take(i, phi, losses[i], count[i], book, work)
 
 
+@bare
+def empty_sums(i: int, common: int, book: Book) -> tuple[int, float]:
+    """How many rounds the sums of criterion i hold, and their mean loss; they begin anew."""
+    n = common + book.n[i]
+    y = 0.0
+    if n > 0:
+        mean = book.total[i] / n
+        book.pure_error[i] += max(book.squares[i] - mean * book.total[i], 0.0)
+        book.pure_df[i] += common + book.tells[i] - 1
+        y = book.shift[i] + mean
+    book.n[i] = -common
+    book.tells[i] = -common
+    book.total[i] = 0.0
+    book.squares[i] = 0.0
+    return n, y
+
+
 @compiled
 def flush(criteria: Ints, common: int, book: Book) -> None:
     """The sums of these criteria go into their factors, as one weighted datum each."""
     work = workspace(criteria, book)
     for i in criteria:
-        n = common + book.n[i]
+        n, y = empty_sums(i, common, book)
         if n > 0:
-            mean = book.total[i] / n
-            book.pure_error[i] += max(book.squares[i] - mean * book.total[i], 0.0)
-            book.pure_df[i] += common + book.tells[i] - 1
-            take(i, book.phi, book.shift[i] + mean, n, book, work)
-        book.n[i] = -common
-        book.tells[i] = -common
-        book.total[i] = 0.0
-        book.squares[i] = 0.0
+            take(i, book.phi, y, n, book, work)
 
 
 @bare

@@ -10,6 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item
 from trimtab.errors import InvalidInput
+from trimtab.estimators.fading import anew
 from trimtab.estimators.noise import LEAST_DF, sigma_bound
 
 
@@ -25,6 +26,7 @@ class Evidence:
     bounds: Array  # largest |phi|
     pure_error: Array  # squared deviations of the losses from the mean of their state
     pure_df: Ints  # and their degrees of freedom
+    faded: Array | float = 0.0  # d t log(1/g), where data lose weight as they age
 
 
 class Radius(Protocol):
@@ -60,7 +62,8 @@ class Confidence:
     ========  =========================================================================
 
     The first is valid at all times and for all criteria together. The second is
-    the paper's Lemma (confidence ellipsoid); it is kept for reproduction.
+    the paper's Lemma (confidence ellipsoid); it is kept for reproduction. Where data fade,
+    `fading.anew` is added under the first root; neither form covers the drift itself.
 
     Deviation: the paper's form has no union over the criteria and too small a
     log(1/delta) term for d_i = 1, so that its ellipsoids fail far more often than
@@ -155,7 +158,7 @@ class BoundConfidence:
         at, m = evidence.criteria, self.norm.size
         delta = self.delta if self.sigma is not None else self.delta / 2.0
         if self.form == "logdet":
-            inside = evidence.gain + 2.0 * np.log(m / delta)
+            inside = evidence.gain + 2.0 * np.log(m / delta) + anew(evidence.faded)
         else:
             growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
             inside = evidence.dims * np.log(growth / delta)

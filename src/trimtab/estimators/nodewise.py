@@ -8,7 +8,8 @@ it is enough to keep sums of the losses, and the determinant test
 
 with w_i = phi_i' V_i^{-1} phi_i, has its answer beforehand: it holds from
 n*_i = floor((C e^{-l_i} - 1) / w_i) + 1 on, where l_i is the log of the ratio gathered
-since tau_i. `flush` carries the sums into the factors, by one weighted datum each.
+since tau_i. `flush` carries the sums into the factors, by one weighted datum each. With a
+`memory` data lose weight as they age: see `fading`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints, read_only
 from trimtab.bases.features import offsets_of
-from trimtab.estimators import agenda
+from trimtab.estimators import agenda, fading
 from trimtab.estimators import book as kernels
 from trimtab.estimators.book import NEVER, Book
 from trimtab.estimators.confidence import Evidence
@@ -68,6 +69,8 @@ class NodewiseEstimators:
             data=np.zeros(m, np.int64),
         )
         kernels.begin(self.book, np.sqrt(reg))
+        self.memory = NEVER  # H, in rounds
+        self._aged = 0  # the round clock when data last lost weight
         self._common = 0  # rounds that every criterion has seen
         self._skipped = 0  # of these the ones passed over by `skip`
         self._ready = False  # whether every criterion has its shift
@@ -133,9 +136,17 @@ class NodewiseEstimators:
 
     # The matrices: what happens when the state changes.
 
-    def flush(self, criteria: Ints) -> None:
-        """Carry the sums of these criteria into their factors; nothing may be owed to them."""
-        kernels.flush(criteria, self._common, self.book)
+    def flush(self, criteria: Ints, clock: int = 0) -> None:
+        """Carry the sums of these criteria into their factors; nothing may be owed to them.
+
+        With a memory these must be all criteria, and what they have learned ages to the clock.
+        """
+        if self.memory < NEVER:
+            rounds, root_reg = clock - self._aged, np.sqrt(self.reg)
+            fading.flush(criteria, self._common, rounds, self.memory, root_reg, self.book)
+            self._aged = clock
+        else:
+            kernels.flush(criteria, self._common, self.book)
         self._ready = False
 
     def reset_clocks(self, criteria: Ints) -> None:
@@ -183,7 +194,7 @@ class NodewiseEstimators:
     def snapshot(self) -> dict[str, Any]:
         """Everything that changes, as plain arrays and scalars; nothing may be owed."""
         saved: dict[str, Any] = {name: getattr(self.book, name).copy() for name in _CHANGING}
-        return saved | {name: getattr(self, name) for name in ("_common", "_skipped", "_ready")}
+        return saved | {name: getattr(self, name) for name in _COUNTERS}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Become what `snapshot` saw; the arrays are known to fit."""
@@ -191,6 +202,7 @@ class NodewiseEstimators:
             getattr(self.book, name)[:] = saved[name]
         self._common, self._skipped = int(saved["_common"]), int(saved["_skipped"])
         self._ready = bool(saved["_ready"])
+        self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
         self._reschedule(self.problem.all_criteria)
 
     # What the estimates say.
@@ -206,6 +218,7 @@ class NodewiseEstimators:
             bounds=self.problem.features.bounds[criteria],
             pure_error=self.book.pure_error[criteria],
             pure_df=self.book.pure_df[criteria],
+            faded=np.asarray(self._dims[criteria] * (self._aged * fading.decay(self.memory))),
         )
 
     def lacking(self, df: int) -> Ints:
@@ -238,4 +251,5 @@ class NodewiseEstimators:
         return A[:d, :d], A[d, :d], float(A[d, d])
 
 
+_COUNTERS = ("_common", "_skipped", "_ready", "memory", "_aged")
 _CHANGING = tuple(name for name in Book._fields if name not in ("offsets", "blocks"))

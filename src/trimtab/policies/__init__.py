@@ -11,6 +11,7 @@ from trimtab.policies.learner import Certificate
 from trimtab.policies.linucb import LinUCB
 from trimtab.policies.ogd import LazyOGD
 from trimtab.policies.perturbed import FollowThePerturbedLeader
+from trimtab.policies.pooled import PooledGraphLinUCB
 from trimtab.policies.record import Record
 from trimtab.policies.scalar import ScalarLinUCB
 from trimtab.policies.schedule import LazyPolicy
@@ -30,6 +31,7 @@ __all__ = [
     "LazyPolicy",
     "LinUCB",
     "Policy",
+    "PooledGraphLinUCB",
     "RandomState",
     "Record",
     "ScalarLinUCB",

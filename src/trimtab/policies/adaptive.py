@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,19 +15,20 @@ from trimtab.estimators.edges import EXCLUDED, FIXED, INCLUDED, UNDECIDED, Edges
 from trimtab.estimators.nodewise import Owed
 from trimtab.estimators.refine import check_nested, on_graph
 from trimtab.graph import Graph
-from trimtab.policies.base import FORMAT, Told
+from trimtab.policies.base import Told
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Learner
 from trimtab.policies.refit import refitted
 from trimtab.policies.schedule import NOBODY, LazyPolicy
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.warmup import Design, Warmup, plan
+from trimtab.policies.wrapper import Restore, Wrapper, check_entries, check_inner, part
 from trimtab.problem import Problem
 
 LEAST_DELTA = 1e-300
 
 
-class AdaptiveGraphLinUCB(LazyPolicy):
+class AdaptiveGraphLinUCB(Wrapper):
     r"""Learns which knobs each criterion really reads, and goes on with that graph.
 
     The problem's graph is a super-graph, for example the complete one. A *dependency* is a
@@ -94,7 +95,7 @@ class AdaptiveGraphLinUCB(LazyPolicy):
         options: those of `then`; its cold_start is the end of the warm-up, where there is one.
     """
 
-    inner: LazyPolicy  # the policy that goes on; until then its learner serves the warm-up
+    # The inner policy is the one that goes on; until then its learner serves the warm-up.
     edges: Edges
     warmup: Warmup
     gamma: Array  # (m,)
@@ -119,9 +120,7 @@ class AdaptiveGraphLinUCB(LazyPolicy):
         seed: int = 0,
         **options: Any,
     ) -> None:
-        lazy = isinstance(then, type) and LazyPolicy in then.__mro__
-        if not lazy or issubclass(then, AdaptiveGraphLinUCB):
-            raise InvalidInput(f"then = {then!r}; give a lazy policy, such as LazyGraphLinUCB")
+        check_inner(then)
         limit = None if warmup is None else whole(warmup, "warmup", low=0)
         laps = whole(laps, "laps", low=1)
         self._problem = problem
@@ -160,11 +159,6 @@ class AdaptiveGraphLinUCB(LazyPolicy):
         )
         self._begin_block()
         self.learner.origin = self.learner.start  # the move to the first block is our own
-
-    @property
-    def problem(self) -> Problem:
-        """The problem on the super-graph."""
-        return self._problem
 
     @property
     def graph(self) -> Graph:
@@ -251,65 +245,47 @@ class AdaptiveGraphLinUCB(LazyPolicy):
 
     def rounds_left(self) -> int:
         """Rounds until the block ends, or until the next review if everything is observed."""
-        return self.review_left() if self.warming else self.inner.rounds_left()
+        return self.review_left() if self.warming else super().rounds_left()
 
     def review_left(self) -> int:
         """Rounds until the block ends, or until the next review by the clock alone."""
         if self.warming:
             return max(self._until - self.learner.clock, 1)
-        return self.inner.review_left()
+        return super().review_left()
 
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""
-        return np.full(self.problem.criteria, NEVER) if self.warming else self.inner.needs()
+        return np.full(self.problem.criteria, NEVER) if self.warming else super().needs()
 
     def _next_look(self) -> int:
-        return self.review_left() if self.warming else self.inner._next_look()
+        return self.review_left() if self.warming else super()._next_look()
 
     # Memory.
 
-    def snapshot(self) -> dict[str, Any]:
-        """The whole policy as plain scalars and arrays; `restore` goes on from it bit for bit."""
+    def _beside(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
-            "policy": type(self).__name__,
-            "problem": self.problem.fingerprint(),
-            **{name: getattr(self, name) for name in self._own},
             "gamma": self.gamma.copy(),
             **{f"edges.{name}": value for name, value in self.edges.snapshot().items()},
             **{f"warmup.{name}": value for name, value in self.warmup.snapshot().items()},
-            **{f"inner.{name}": value for name, value in self.inner.snapshot().items()},
         }
 
     @classmethod
-    def restored(
-        cls,
-        problem: Problem,
-        saved: Mapping[str, Any],
-        restore: Callable[[Problem, Mapping[str, Any]], Any],
-    ) -> AdaptiveGraphLinUCB:
+    def restored(cls, problem: Problem, saved: Mapping[str, Any], restore: Restore) -> Self:
         """The policy that `snapshot` saw; `restore` brings back the inner one."""
         policy = object.__new__(cls)
         policy._problem, policy.edges = problem, Edges(problem)
-        shapes = dict.fromkeys(cls._own, ()) | {"gamma": (problem.criteria,)}
+        shapes: dict[str, tuple[int, ...] | None] = dict.fromkeys(cls._own, ())
+        shapes |= {"gamma": (problem.criteria,), "warmup.states": None, "warmup.rounds": None}
         shapes |= {f"edges.{x}": y.shape for x, y in policy.edges.snapshot().items()}
-        missing = sorted({*shapes, "warmup.states", "warmup.rounds"} - {*saved})
-        if missing:
-            raise InvalidInput(f"the snapshot is incomplete: {', '.join(missing)} is missing")
-        for name, shape in shapes.items():
-            if np.shape(saved[name]) != shape:
-                raise InvalidInput(
-                    f"the snapshot is damaged: {name} has shape {np.shape(saved[name])}, "
-                    f"expected {shape}"
-                )
+        check_entries(saved, shapes)
         for name in cls._own:
             setattr(policy, name, saved[name])
         policy.gamma = np.array(saved["gamma"])
-        policy.edges.restore(_part(saved, "edges."))
+        policy.edges.restore(part(saved, "edges."))
         inside = problem if policy.warming else _learned(problem, policy.edges)
-        policy.inner = restore(inside, _part(saved, "inner."))
+        policy.inner = restore(inside, part(saved, "inner."))
         policy.learner = policy.inner.learner
-        policy.warmup = Warmup.restored(problem, _part(saved, "warmup."), policy.learner.seed)
+        policy.warmup = Warmup.restored(problem, part(saved, "warmup."), policy.learner.seed)
         return policy
 
 
@@ -318,8 +294,3 @@ def _learned(problem: Problem, edges: Edges) -> Problem:
     centres = None if problem.graph.centres is None else problem.graph.centres.tolist()
     graph = Graph.from_scopes(edges.scopes(), knobs=problem.knobs, centres=centres)
     return on_graph(problem, graph)
-
-
-def _part(saved: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries of a snapshot that belong to a part, by their names there."""
-    return {name[len(prefix) :]: x for name, x in saved.items() if name.startswith(prefix)}

@@ -116,13 +116,13 @@ class Learner:
                 self.lcb.update(np.flatnonzero(~np.isnan(y)))
                 return
         self.estimators.add(y, n, complete=complete)
-        self._pass(1 if n is None else int(n[~np.isnan(y)].max(initial=1)))
+        self.wait(1 if n is None else rounds_of(y, n))
 
     def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
         """Let rounds pass; their losses will be asked for when a matrix needs them."""
         self._owed = owed
         self.estimators.skip(rounds, seen)
-        self._pass(rounds)
+        self.wait(rounds)
 
     def settle(self) -> None:
         """Ask for all losses that are still owed."""
@@ -130,7 +130,8 @@ class Learner:
             self.estimators.collect(self.problem.all_criteria, self._owed)
             self._owed = None
 
-    def _pass(self, rounds: int) -> None:
+    def wait(self, rounds: int) -> None:
+        """Rounds pass at the deployed state; what they teach is told otherwise, if anything."""
         self.clock += rounds
         self._bound += rounds * self._rate
         self._certified &= self._lower_certified
@@ -160,7 +161,7 @@ class Learner:
         """Carry what these criteria have seen into their matrices and radii."""
         if self._owed is not None:
             self.estimators.collect(criteria, self._owed)
-        self.estimators.flush(criteria)
+        self.estimators.flush(criteria, self.clock)
         self.lcb.update(criteria)
 
     def solve(
@@ -214,6 +215,14 @@ class Learner:
         self.settle()
         self.estimators.forget(criteria)
         self.lcb.update(criteria)
+        self._certified = False
+
+    def fade(self, memory: int) -> None:
+        """Let data lose 1/memory of their weight in every round; before the first one.
+
+        That is for worlds which drift, and by how much nobody knows: nothing is certified.
+        """
+        self.estimators.memory = memory
         self._certified = False
 
     def rounds_at(self, state: Array) -> int:
@@ -285,3 +294,8 @@ class Learner:
         learner.lcb.radii[:] = saved["radii"]
         learner.estimators.restore(saved)
         return learner
+
+
+def rounds_of(losses: Array, count: Ints) -> int:
+    """How many rounds have passed with these losses, means of so many each: the largest seen."""
+    return int(count[~np.isnan(losses)].max(initial=1))

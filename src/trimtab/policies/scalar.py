@@ -15,7 +15,7 @@ from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.estimators import Confidence
 from trimtab.graph import Graph
 from trimtab.policies.base import Policy, Told
-from trimtab.policies.learner import Learner
+from trimtab.policies.learner import Learner, rounds_of
 from trimtab.policies.schedule import NOBODY
 from trimtab.problem import Problem
 
@@ -41,8 +41,7 @@ class ScalarLinUCB(Policy):
         seed: of the solver's random starts.
     """
 
-    _clock: int
-    _own: ClassVar[tuple[str, ...]] = ("_clock",)
+    _own: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -55,7 +54,6 @@ class ScalarLinUCB(Policy):
     ) -> None:
         total = Total(problem)
         self.learner = Learner(total, start=start, radius=radius, reg=reg, factor=1.0, seed=seed)
-        self._clock = 0
         if self.learner.ready:
             self.learner.resolve(reset=total.all_criteria)
 
@@ -64,11 +62,6 @@ class ScalarLinUCB(Policy):
         """The problem whose total loss is being minimised."""
         total = self.learner.problem
         return total.parts if isinstance(total, Total) else total
-
-    @property
-    def rounds(self) -> int:
-        """The round clock: how many rounds have been told, with or without a total."""
-        return self._clock
 
     def tell(
         self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
@@ -85,9 +78,10 @@ class ScalarLinUCB(Policy):
             self.problem.domain.check(played, "played"), self.ask()
         )
         total = float(self.problem.weights @ y)  # NaN if one is missing
-        self.learner.observe([total], played=played, count=int(n.min()))
-        if here:
-            self._clock += int(n[~np.isnan(y)].max(initial=1))
+        least = int(n.min())
+        self.learner.observe([total], played=played, count=least)
+        if here:  # rounds that teach it nothing pass as well
+            self.learner.wait(rounds_of(y, n) - (1 if np.isnan(total) else least))
         if not self.learner.ready:
             left = int(self.learner.lacking().max())
             return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left)

@@ -21,8 +21,10 @@ from trimtab.policies.learner import Learner
 from trimtab.policies.linucb import LinUCB
 from trimtab.policies.ogd import LazyOGD
 from trimtab.policies.perturbed import FollowThePerturbedLeader
+from trimtab.policies.pooled import PooledGraphLinUCB
 from trimtab.policies.scalar import ScalarLinUCB, Total
 from trimtab.policies.steady import SteadyGraphLinUCB
+from trimtab.policies.wrapper import Wrapper
 from trimtab.problem import Problem
 
 KINDS: tuple[type[Policy], ...] = (
@@ -32,6 +34,7 @@ KINDS: tuple[type[Policy], ...] = (
     AsyncLazyGraphLinUCB,
     SteadyGraphLinUCB,
     JointLazyGraphLinUCB,
+    PooledGraphLinUCB,
     ScalarLinUCB,
     FixedState,
     RandomState,
@@ -90,8 +93,8 @@ def restore(
             "move_cost differ); restore it with the problem it was made for"
         )
     kind = POLICIES[snapshot["policy"]]
-    if kind is AdaptiveGraphLinUCB:
-        return AdaptiveGraphLinUCB.restored(problem, snapshot, restore)
+    if issubclass(kind, Wrapper):
+        return kind.restored(problem, snapshot, restore)
     problem = Total(problem) if kind is ScalarLinUCB else problem  # as the learner sees it
     pattern = _pattern(kind, problem, snapshot)
     missing = sorted(name for name in pattern if name not in snapshot)

@@ -44,6 +44,12 @@ class SteadyGraphLinUCB(LazyPolicy):
     Losses that do not fit what was learned ring an *alarm*: that criterion forgets
     everything and starts anew. It needs a radius with a noise level, a `Confidence`.
 
+    Changes that do not show at the deployed state ring nothing. With a `memory` of H rounds
+    what was learned loses 1/H of its weight in every round, so that other states become
+    worth a look again. A look is due by what the deployed state has shown since the last one,
+    which never fades: looks go on for ever, at most `theory.max_accruals` of them. In a world
+    that stays it costs regret, and nothing is certified, since no bound knows the drift.
+
     Deviation: not in the paper, whose schedule decides when to look and never asks
     whether a move is worth its price.
 
@@ -69,6 +75,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         review: whether to look whenever the clock has doubled since the last time.
         period: look at least every so many rounds, for worlds whose changes do not show at the
             deployed state.
+        memory: H, let data lose 1/H of their weight in every round, for worlds that drift; by
+            default nothing is forgotten.
         rho: how far from optimal a smaller move may be, in widths.
         certify: prove a lower bound at every look, down to a gap of this share of the width.
         alarm: whether to watch for changes; by default where the radius is a `Confidence`.
@@ -99,6 +107,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         cold_start: ColdStart | None = None,
         review: bool = True,
         period: int | None = None,
+        memory: int | None = None,
         rho: float = 0.0,
         certify: float | None = None,
         alarm: bool | None = None,
@@ -109,6 +118,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             np.inf if certify is None else number(certify, "certify", low=0.0, strict=False)
         )
         self.period = NEVER if period is None else whole(period, "period", low=1)
+        H = NEVER if memory is None else whole(memory, "memory", low=2)
         self._until, self._gain, self._next_check, self._checks = NEVER, 0.0, NEVER, 0
         if cold_start is None:
             cold_start = "keep" if _has_constants(problem) else "solve"
@@ -122,6 +132,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             review=review,
             seed=seed,
         )
+        if H < NEVER:
+            self.learner.fade(H)
         watchable = alarms.watchable(self.learner.lcb.radius)
         if alarm and not watchable:
             raise InvalidInput(
@@ -144,6 +156,11 @@ class SteadyGraphLinUCB(LazyPolicy):
         if not 0.0 < width < np.inf:
             return 2.0
         return float(np.clip(1.0 + np.sqrt(price / (ROUNDS_PER_FACTOR * width)), least, most))
+
+    @property
+    def memory(self) -> int:
+        """H, the rounds over which data lose their weight; 2^62 if nothing is forgotten."""
+        return self.learner.estimators.memory
 
     # When to look.
 
@@ -211,23 +228,25 @@ class SteadyGraphLinUCB(LazyPolicy):
             rounds = min(max(2 * rounds, needed), self._limit())
         lower = free.value if free.lower_bound is None else free.lower_bound
         value, at_free = learner.lcb.value(best), learner.lcb.value(before)
+        book, fades = learner.estimators.book, self.memory < NEVER
+        gain = float(book.gain.sum())
+        information = float(book.since.sum()) if fades else gain - self._gain
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=free.certified)
         self._begin_epoch(rounds)
         weighed, reached = (
             (free.state, free.value) if np.array_equal(best, before) else (best, value)
         )
         knobs, old, new = moved(before, best)
-        gain = float(learner.estimators.book.gain.sum())
         record = Record(
             round=learner.clock,
             cause=cause,
             criteria=criteria,
-            information=gain - self._gain,
+            information=information,
             gain=at_free - reached,
             rounds=rounds,
             price=float(price @ np.abs(weighed - before)),
             gap=value - lower,
-            certified=free.certified and learner.lcb.radius.certified,
+            certified=free.certified and learner.lcb.radius.certified and not fades,
             knobs=knobs,
             before=old,
             after=new,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from trimtab.theory.adaptive import adaptive_regret, break_even, kappa, warmup_rounds
+from trimtab.theory.advice import Advice
+from trimtab.theory.advise import advise
+from trimtab.theory.drift import max_accruals, max_faded_gain
 from trimtab.theory.joint import (
     joint_load,
     joint_regret,
@@ -12,7 +15,9 @@ from trimtab.theory.joint import (
     printed_joint_regret,
 )
 from trimtab.theory.lazy import (
+    confidence_radius,
     epoch_spread,
+    local_movement,
     max_epochs,
     max_gain,
     max_reviews,
@@ -34,17 +39,33 @@ from trimtab.theory.ogd import (
     printed_switching_probability,
     switching_probability,
 )
+from trimtab.theory.printed import (
+    printed_adaptive_regret,
+    printed_async_movement,
+    printed_lazy_regret,
+    printed_misspecified_epochs,
+    printed_radius,
+    recovery_error,
+)
+from trimtab.theory.variants import Row
 
 __all__ = [
+    "Advice",
+    "Row",
     "adaptive_regret",
+    "advise",
     "break_even",
+    "confidence_radius",
     "epoch_spread",
     "expected_switches",
     "freeze_factor",
     "joint_load",
     "joint_regret",
     "kappa",
+    "local_movement",
+    "max_accruals",
     "max_epochs",
+    "max_faded_gain",
     "max_gain",
     "max_joint_epochs",
     "max_joint_gain",
@@ -58,11 +79,17 @@ __all__ = [
     "perturbed_leader_switches",
     "potential_constant",
     "prediction_regret",
+    "printed_adaptive_regret",
+    "printed_async_movement",
     "printed_joint_ratio",
     "printed_joint_regret",
+    "printed_lazy_regret",
+    "printed_misspecified_epochs",
     "printed_ogd_regret",
     "printed_ogd_step",
+    "printed_radius",
     "printed_switching_probability",
+    "recovery_error",
     "switching_probability",
     "warmup_rounds",
 ]

@@ -10,6 +10,41 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, floats, number, per_item, whole
+from trimtab.estimators import Confidence
+from trimtab.estimators.confidence import Evidence
+
+
+def confidence_radius(
+    gains: ArrayLike,
+    *,
+    sigma: ArrayLike,
+    norm: ArrayLike,
+    reg: ArrayLike,
+    delta: float = 0.05,
+) -> Array:
+    r"""Lemma (confidence ellipsoid), corrected: the radius of `Confidence` at these gains.
+
+    It is sigma_i sqrt(Gamma_i + 2 log(m / delta)) + sqrt(reg_i) norm_i. With the worst case of
+    `max_gain` it is the largest of a run.
+
+    >>> confidence_radius([4.615, 7.864], sigma=0.1, norm=2.0, reg=1.0).round(3)
+    array([2.346, 2.39 ])
+    """
+    m = _criteria(gains=gains, sigma=sigma, norm=norm, reg=reg)
+    ones = np.ones(m, np.int64)
+    rule = Confidence(sigma=sigma, norm=norm, delta=delta).bind(m)
+    return rule.radii(
+        Evidence(
+            criteria=np.arange(m),
+            gain=per_item(gains, m, "gains", "criterion", low=0.0, strict=False),
+            seen=ones,
+            dims=ones,
+            reg=per_item(reg, m, "reg", "criterion", low=0.0, strict=True),
+            bounds=np.ones(m),
+            pure_error=np.zeros(m),
+            pure_df=0 * ones,
+        )
+    )
 
 
 def max_gain(dims: ArrayLike, horizon: int, *, reg: ArrayLike, bound: ArrayLike = 1.0) -> Array:
@@ -128,6 +163,26 @@ def movement_regret(diameter: float, solves: float, *, move_cost: float) -> floa
     D1 = number(diameter, "diameter", low=0.0, strict=False)
     M = number(solves, "solves", low=0.0, strict=False)
     return number(move_cost, "move_cost", low=0.0, strict=False) * D1 * (M + 1.0)
+
+
+def local_movement(
+    extents: ArrayLike, gains: ArrayLike, *, move_cost: float = 1.0, factor: float = 2.0
+) -> float:
+    r"""Theorem (regret of async), part (c): local updates move sum_i D_i Gamma_i / log C at most.
+
+    D_i is the l1 diameter of the knobs that criterion i reads (`extents`), the size of N(i) on
+    the cube, and Gamma_i / log C bounds its triggers. The cold start and the reviews, which
+    move everything, come on top: `movement_regret`.
+
+    >>> round(local_movement([2.0, 3.0], [4.0, 8.0]), 2)
+    46.17
+    """
+    m = _criteria(extents=extents, gains=gains)
+    D = per_item(extents, m, "extents", "criterion", low=0.0, strict=False)
+    gamma = per_item(gains, m, "gains", "criterion", low=0.0, strict=False)
+    C = number(factor, "factor", low=1.0, strict=True)
+    price = number(move_cost, "move_cost", low=0.0, strict=False)
+    return float(price * (D @ gamma) / np.log(C))
 
 
 def _criteria(**arguments: ArrayLike) -> int:

@@ -110,10 +110,16 @@ def ogd_regret(
 
 
 def printed_ogd_regret(
-    diameter: float, horizon: int, *, lipschitz: float, budget: float, move_cost: float = 0.0
+    diameter: ArrayLike,
+    horizon: int,
+    *,
+    lipschitz: ArrayLike,
+    budget: ArrayLike,
+    move_cost: float = 0.0,
 ) -> float:
     r"""Theorem (sparsity budget) as its proof ends: lambda D M + sqrt(2) D G T / sqrt(M).
 
+    With one each per component it is the Corollary (heterogeneous budgets), the sum of these.
     The proof drops eta G^2 T / 2 on the way as small, but has counted eta G^2 T too much for
     the lag of the coin. So the losses' part holds: with the printed step the exact bound is
     sqrt(2) D G T / sqrt(M) - D G sqrt(M / 8). The movement part, a whole diameter per
