@@ -128,7 +128,8 @@ def _explore(
     states = minima.states[np.argsort(minima.values, kind="stable")][:MINIMA]
     value, steps = float(minima.values.min()), int(minima.counts[0])
     lookups = _times(effort, LOOKUPS_PER_KNOB * now.size)
-    for n in range(_times(effort, MIXTURES)):
+    agreed = np.count_nonzero(minima.values <= value + coordinate.SAME * abs(value))
+    for n in range(_times(effort, MIXTURES) if agreed <= AGREED else 0):
         mixed = discrete.mixture(part, domain, states, lookups, seed + n)
         if mixed is None:
             break
