@@ -166,14 +166,14 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _check(self) -> Told:
         triggered = self.learner.estimators.triggered()
-        if triggered.size:
-            return self._look("trigger", triggered)
-        if self.alarm and self.learner.clock >= self._next_check:
+        clock = self.learner.clock
+        over = triggered.size > 0 or self._review_due() or clock >= self._until
+        if self.alarm and (over or clock >= self._next_check):
             rung = self._listen()
             if rung.size:
                 return self._look("alarm", rung)
-        if self._review_due() or self.learner.clock >= self._until:
-            return self._look("review", triggered)
+        if over:
+            return self._look("trigger" if triggered.size else "review", triggered)
         return self._told(triggered, None)
 
     def review_left(self) -> int:
