@@ -134,9 +134,7 @@ class Listened(tt.SteadyGraphLinUCB):
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(2))
-def test_both_paths_check_after_1_2_4_rounds_and_at_the_end(
-    missing: float, seed: int
-) -> None:
+def test_both_paths_check_after_1_2_4_rounds_and_at_the_end(missing: float, seed: int) -> None:
     """Recorded noise in a world that changes at rounds 401 and 801."""
     rng = np.random.default_rng((seed, int(10 * missing)))
     table = SIGMA * rng.normal(size=(1200, 3))
