@@ -8,8 +8,8 @@ epoch, it has changed if
                           + sigma sqrt(2 (1 + 1/n) log(2 sqrt(n + 1) / delta_j) / n),
 
 theta, beta and V as of the epoch's start. It is looked at after 1, 2, 4, ... rounds of the
-epoch and at its end; delta_j = delta / (m j (j + 1)) at the j-th look makes a false alarm, ever, as improbable
-as delta where the ellipsoids hold, and 2 delta in all.
+epoch and at its end; delta_j = delta / (m j (j + 1)) at the j-th look makes a false alarm, ever,
+as improbable as delta where the ellipsoids hold, and 2 delta in all.
 """
 
 from __future__ import annotations
