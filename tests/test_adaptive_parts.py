@@ -16,9 +16,9 @@ from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.estimators.edges import Edges, Regression, group, orthonormal
 from trimtab.estimators.refine import check_nested, kept_features, on_graph, refit, sub_factor
 from trimtab.policies.design import colours, nearest_levels, optimal_states, slots_of
-from trimtab.policies.length import rounds_needed
 from trimtab.policies.refit import refitted
 from trimtab.policies.tour import tour
+from trimtab.policies.warmup_length import rounds_needed
 from trimtab.theory.adaptive import mean_grams
 
 BASES: list[Basis] = [

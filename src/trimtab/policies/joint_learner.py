@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from trimtab import arrays
-from trimtab.arrays import Array, ArrayLike, Ints, read_only
+from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.estimators import Confidence
-from trimtab.estimators.confidence import BoundConfidence, radius_from_plain
+from trimtab.estimators.confidence import BoundConfidence
 from trimtab.estimators.joint import JointEstimator
 from trimtab.estimators.joint_model import Factors
 from trimtab.estimators.joint_noise import JointNoise, joint_noise
 from trimtab.estimators.nodewise import Owed
 from trimtab.policies.joint_bound import JointBound
-from trimtab.policies.learner import _SCALARS, GLOBAL_EFFORT, Learner
+from trimtab.policies.learner import Learner
 from trimtab.problem import Problem
 from trimtab.solvers import Solution
 
@@ -120,30 +120,8 @@ class JointLearner(Learner):
         super().absorb(criteria)
         self.bound.update(self.joint_radius())
 
-    def solve(
-        self,
-        criteria: Ints,
-        *,
-        free: Ints | None = None,
-        price: ArrayLike = 0.0,
-        effort: float = GLOBAL_EFFORT,
-        certify: float | None = None,
-    ) -> Solution:
-        """A minimiser of F and the price of moving to it; `criteria` were absorbed."""
-        try:
-            solution = self.bound.solve(
-                self.state,
-                free=free,
-                price=price,
-                effort=effort,
-                certify=certify,
-                seed=(self.seed + self.solved) % 2**63,
-            )
-        except Exception:
-            self.estimators.measure(criteria)  # the schedule must fit what has been learned
-            raise
-        self.solved += 1
-        return solution
+    def _minimum(self, **options: Any) -> Solution:
+        return self.bound.solve(self.state, **options)
 
     def adopt(
         self,
@@ -184,28 +162,19 @@ class JointLearner(Learner):
         return saved | {f"joint.{name}": x for name, x in _options_to_plain(self.options).items()}
 
     @classmethod
-    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> JointLearner:
-        """The learner that `snapshot` saw."""
-        plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
-        own = {name[6:]: value for name, value in saved.items() if name.startswith("joint.")}
-        learner = cls(
-            problem,
-            start=saved["start"],
-            radius=radius_from_plain(plain),
-            reg=saved["reg"],
-            factor=saved["factor"],
-            seed=saved["seed"],
-            options=_options_from_plain(problem, own),
-        )
-        for name in ("origin", "state"):
-            setattr(learner, name, read_only(problem.domain.check(saved[name], name)))
-        for name in _SCALARS:
-            setattr(learner, name, saved[name])
-        learner.lcb.radii[:] = saved["radii"]
-        learner.estimators.restore(saved)
-        learner.joint.restore(own, learner.state)
-        learner.bound.update(learner.joint_radius())
-        return learner
+    def _arguments(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
+        options = _options_from_plain(problem, _own(saved))
+        return super()._arguments(problem, saved) | {"options": options}
+
+    def _recall(self, saved: Mapping[str, Any]) -> None:
+        super()._recall(saved)
+        self.joint.restore(_own(saved), self.state)
+        self.bound.update(self.joint_radius())
+
+
+def _own(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of a snapshot that only a joint learner has."""
+    return {name[6:]: value for name, value in saved.items() if name.startswith("joint.")}
 
 
 def pattern(problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,9 +182,8 @@ def pattern(problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
 
     The factors themselves are taken from the snapshot.
     """
-    own = {name[6:]: value for name, value in saved.items() if name.startswith("joint.")}
     try:
-        options = _options_from_plain(problem, own)
+        options = _options_from_plain(problem, _own(saved))
     except KeyError:  # incomplete: it will be said what is missing
         options = JointOptions(
             factors=Factors(problem),

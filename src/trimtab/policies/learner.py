@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -175,9 +175,7 @@ class Learner:
     ) -> Solution:
         """A minimiser of the LCB and the price of moving to it; `criteria` were absorbed."""
         try:
-            solution = solve(
-                self.lcb,
-                self.state,
+            solution = self._minimum(
                 free=free,
                 price=price,
                 effort=effort,
@@ -189,6 +187,9 @@ class Learner:
             raise
         self.solved += 1
         return solution
+
+    def _minimum(self, **options: Any) -> Solution:
+        return solve(self.lcb, self.state, **options)
 
     def adopt(
         self,
@@ -276,24 +277,27 @@ class Learner:
         return saved | self.estimators.snapshot()
 
     @classmethod
-    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Learner:
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
         """The learner that `snapshot` saw."""
-        plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
-        learner = cls(
-            problem,
-            start=saved["start"],
-            radius=radius_from_plain(plain),
-            reg=saved["reg"],
-            factor=saved["factor"],
-            seed=saved["seed"],
-        )
-        for name in ("origin", "state"):
-            setattr(learner, name, read_only(problem.domain.check(saved[name], name)))
-        for name in _SCALARS:
-            setattr(learner, name, saved[name])
-        learner.lcb.radii[:] = saved["radii"]
-        learner.estimators.restore(saved)
+        learner = cls(problem, **cls._arguments(problem, saved))
+        learner._recall(saved)
         return learner
+
+    @classmethod
+    def _arguments(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """What the learner was made with."""
+        plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
+        kept = {name: saved[name] for name in ("start", "reg", "factor", "seed")}
+        return kept | {"radius": radius_from_plain(plain)}
+
+    def _recall(self, saved: Mapping[str, Any]) -> None:
+        """Everything it has seen and done since."""
+        for name in ("origin", "state"):
+            setattr(self, name, read_only(self.problem.domain.check(saved[name], name)))
+        for name in _SCALARS:
+            setattr(self, name, saved[name])
+        self.lcb.radii[:] = saved["radii"]
+        self.estimators.restore(saved)
 
 
 def rounds_of(losses: Array, count: Ints) -> int:

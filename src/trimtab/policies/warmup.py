@@ -20,8 +20,8 @@ from trimtab.errors import InvalidInput
 from trimtab.estimators.confidence import Radius
 from trimtab.estimators.edges import Edges
 from trimtab.policies.design import optimal_states
-from trimtab.policies.length import rounds_needed
 from trimtab.policies.tour import tour
+from trimtab.policies.warmup_length import rounds_needed
 from trimtab.problem import Problem
 from trimtab.theory.adaptive import mean_grams
 
