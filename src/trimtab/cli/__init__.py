@@ -1,4 +1,4 @@
-"""The command line: `trimtab`.
+"""The command line: `trimtab`. One file per command, or per family of commands.
 
 Commands import what they need when they run, so that `trimtab --help` is quick.
 """
@@ -11,16 +11,17 @@ from typing import Annotated
 import typer
 
 from trimtab import __version__
+from trimtab.cli.demo import demo
 from trimtab.errors import TrimtabError
 
 app = typer.Typer(
     name="trimtab",
     help="Tune the continuous knobs of a live system online, and move them as little as possible.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command()(demo)
 
 
 def _version(wanted: bool) -> None:
@@ -36,17 +37,6 @@ def trimtab(
     ] = False,
 ) -> None:
     """Tune the continuous knobs of a live system online, and move them as little as possible."""
-
-
-@app.command()
-def demo(
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds to play with each policy.")] = 5000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated noise.")] = 0,
-) -> None:
-    """Tune a simulated recommender with standard LinUCB and with Algorithm 1, side by side."""
-    from trimtab.sim.demo import run
-
-    run(rounds=rounds, seed=seed)
 
 
 def main() -> None:
