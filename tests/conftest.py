@@ -2,6 +2,15 @@
 
 from hypothesis import settings
 
+from tests.postgres import journal_url, postgres, postgres_url  # noqa: F401 - fixtures
+from tests.system_packages import (  # noqa: F401 - hooks
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
+
 # The first example pays for numba's compilation, so time per example means nothing;
 # and a run that failed must fail again.
 settings.register_profile("trimtab", deadline=None, derandomize=True)

@@ -12,6 +12,10 @@ import typer
 
 from trimtab import __version__
 from trimtab.cli.demo import demo
+from trimtab.cli.doctor import doctor
+from trimtab.cli.init import init
+from trimtab.cli.storage import storage
+from trimtab.cli.sweep import sweep
 from trimtab.errors import TrimtabError
 
 app = typer.Typer(
@@ -22,6 +26,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(sweep)
+app.command()(init)
+app.command()(doctor)
+app.add_typer(storage, name="storage")
 
 
 def _version(wanted: bool) -> None:

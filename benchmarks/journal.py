@@ -1,0 +1,143 @@
+"""The journal: how long an acknowledged append takes, and how many bytes an event needs.
+
+Each append is one event, with a key, of eight losses, committed and forced to the disk before
+it returns. The times are those the caller sees. PostgreSQL runs on the same machine, by a
+socket, with fsync on, from tests/postgres.py. The disk's own time for a small forced write is
+printed beside them.
+
+    python benchmarks/journal.py [folder]
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.postgres import Server
+from trimtab.live.event import Draft
+from trimtab.live.opening import open_journal
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+ALONE, EACH, BULK = 800, 100, 100_000
+
+
+def draft(rng: np.random.Generator, key: str) -> Draft:
+    """A tell of eight losses."""
+    return Draft(kind="tell", payload={"losses": rng.random(8).tolist()}, at=AT, key=key)
+
+
+def appended(url: str, name: str, n: int) -> list[float]:
+    """The seconds of n appends, one after another."""
+    rng = np.random.default_rng(0)
+    times = []
+    with open_journal(url) as journal:
+        for i in range(n):
+            event = draft(rng, f"{name}-{i}")
+            begin = time.perf_counter()
+            journal.append("timed", event)
+            times.append(time.perf_counter() - begin)
+    return times
+
+
+def forced(folder: Path) -> list[float]:
+    """The seconds of small writes that are forced to the disk."""
+    times = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for i in range(300):
+            begin = time.perf_counter()
+            os.pwrite(file.fileno(), bytes(4096), 4096 * i)
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - begin)
+    return times
+
+
+def row(name: str, times: list[float], rate: float | None = None) -> None:
+    """One line of the table of times."""
+    p50, p99, most = 1000 * np.quantile(times, [0.5, 0.99, 1.0])
+    pace = f"{rate:>10,.0f}" if rate else f"{'':>10}"
+    print(f"{name:<34}{pace}{p50:>10.2f}{p99:>10.2f}{most:>10.2f}")
+
+
+def bulk(url: str) -> tuple[float, float]:
+    """Seconds to append many events in batches, and to read and verify them."""
+    rng = np.random.default_rng(1)
+    with open_journal(url) as journal:
+        begin = time.perf_counter()
+        for start in range(0, BULK, 1000):
+            journal.append("bulk", *(draft(rng, str(start + i)) for i in range(1000)))
+        wrote = time.perf_counter() - begin
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        begin = time.perf_counter()
+        assert sum(1 for _ in journal.events("bulk")) == BULK
+        read = time.perf_counter() - begin
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(
+        f"  {BULK:,} events in batches of 1,000: {1e6 * wrote / BULK:.0f} us each; "
+        f"read and verified: {1e6 * read / BULK:.0f} us each, {grown / 1024:.1f} MiB more memory"
+    )
+    return wrote, read
+
+
+def measure(name: str, url: str, size: Callable[[], int]) -> None:
+    """Everything about one database."""
+    times = appended(url, "alone", ALONE)
+    row(f"{name}, 1 process", times, len(times) / sum(times))
+    begin = time.perf_counter()
+    with get_context("spawn").Pool(8) as pool:
+        pool.starmap(appended, [(url, f"w{p}", 1) for p in range(8)])  # imports are not timed
+        begin = time.perf_counter()
+        parts = pool.starmap(appended, [(url, f"p{p}", EACH) for p in range(8)], chunksize=1)
+    several = [x for part in parts for x in part]
+    row(f"{name}, 8 processes", several, len(several) / (time.perf_counter() - begin))
+    empty = size()
+    bulk(url)
+    print(f"  bytes per event: {(size() - empty) / BULK:.0f}")
+    begin = time.perf_counter()
+    open_journal(url).close()
+    print(f"  opening it again: {1000 * (time.perf_counter() - begin):.0f} ms")
+
+
+def main() -> None:
+    """Print the table."""
+    home = sys.argv[1] if len(sys.argv) > 1 else None
+    print(
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
+        f"{os.cpu_count()} cores, {platform.machine()}"
+    )
+    text = draft(np.random.default_rng(0), "key").text
+    print(f"payload of {len(text)} bytes; milliseconds of one append\n")
+    print(f"{'':<34}{'per second':>10}{'median':>10}{'p99':>10}{'most':>10}")
+    with tempfile.TemporaryDirectory(dir=home) as folder:
+        row("a forced write of 4 KiB", forced(Path(folder)))
+        path = Path(folder) / "a.db"
+        measure("SQLite", str(path), lambda: path.stat().st_size)
+    server = Server()
+    try:
+        server.start()
+        url = server.fresh_url()
+
+        def size() -> int:
+            with open_journal(url) as journal:
+                sql = "SELECT pg_total_relation_size('trimtab_events')"
+                return int(journal._database.query(sql)[0][0])
+
+        measure("PostgreSQL", url, size)
+    finally:
+        server.remove()
+
+
+if __name__ == "__main__":
+    main()

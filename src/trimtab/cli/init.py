@@ -1,0 +1,37 @@
+"""`trimtab init`: a spec to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("trimtab.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of specs instead.")
+    ] = False,
+) -> None:
+    """Write a commented spec of a live tuner, to be edited and checked with `trimtab doctor`."""
+    if schema:
+        import json
+
+        from trimtab.live.schema import schema as published
+
+        typer.echo(json.dumps(published(), indent=2))
+        return
+    from trimtab.errors import Conflict, InvalidInput
+    from trimtab.live.example import example
+
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            file.write(example())
+    except FileExistsError:
+        raise Conflict(f"{path} is there already; give another name, or --force") from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"{path} cannot be written: {reason}") from None
+    typer.echo(f"Wrote {path}. Edit it, then run: trimtab doctor {path}")

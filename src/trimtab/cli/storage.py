@@ -1,0 +1,81 @@
+"""`trimtab storage`: look after the store of a live tuner."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Annotated
+
+import typer
+
+storage = typer.Typer(help="Look after the store of a live tuner.", no_args_is_help=True)
+
+Url = Annotated[
+    str, typer.Argument(metavar="URL", help="A path, sqlite:///path or postgresql://...")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@storage.command()
+def check(url: Url, as_json: Json = False) -> None:
+    """Verify the whole store, every event and every digest; exit 1 and name what is wrong."""
+    from trimtab.live.journal_faults import Damaged
+    from trimtab.live.opening import open_journal
+
+    with open_journal(url, read_only=True) as journal, warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            chains = journal.check()
+            for chain in chains:
+                journal.load_snapshot(chain.tuner)
+        except Damaged as fault:
+            if not as_json:
+                raise
+            typer.echo(json.dumps({"intact": False, "fault": str(fault)}))
+            raise typer.Exit(Damaged.exit_code) from None
+    notes = [str(note.message) for note in seen]
+    if as_json:
+        tuners = [{"name": c.tuner, "events": c.events, "digest": c.digest.hex()} for c in chains]
+        report = {"intact": True, "format": journal.format, "tuners": tuners, "notes": notes}
+        typer.echo(json.dumps(report))
+        return
+    for chain in chains:
+        typer.echo(
+            f"{chain.tuner}: {chain.events:,} events, the last digest is {chain.digest.hex()}"
+        )
+    for note in notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"format {journal.format}, {sum(c.events for c in chains):,} events, all intact")
+
+
+@storage.command()
+def upgrade(url: Url) -> None:
+    """Bring the store to the newest format."""
+    from trimtab.live.opening import open_journal
+
+    with open_journal(url, read_only=True) as journal:
+        typer.echo(f"the store has format {journal.format}, which is the newest; nothing to do")
+
+
+@storage.command()
+def export(
+    url: Url,
+    tuner: Annotated[str | None, typer.Option(help="Of this tuner only.")] = None,
+) -> None:
+    """Print every event as one line of JSON, verified; of a damaged store, those before the fault.
+
+    Then exit 1 and say what is wrong.
+    """
+    from trimtab.errors import NotFound
+    from trimtab.live.opening import open_journal
+
+    with open_journal(url, read_only=True) as journal:
+        tuners = journal.tuners()
+        if tuner is not None and tuner not in tuners:
+            raise NotFound(
+                f"no tuner {tuner!r}; there are {', '.join(map(repr, tuners)) or 'none'}"
+            )
+        for name in tuners if tuner is None else [tuner]:
+            for event in journal.events(name):
+                typer.echo(event.line())
+        journal.refuse_damage()

@@ -1,0 +1,160 @@
+"""`trimtab doctor`: what a spec means, what is wrong with it, and what to expect of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from trimtab.errors import InvalidInput
+from trimtab.estimators import NEVER
+from trimtab.estimators.noise import LEAST_DF
+from trimtab.live.checks import Check, checks
+from trimtab.live.reader import text_of
+from trimtab.live.spec import Spec
+from trimtab.policies import FixedState, Policy
+from trimtab.theory import advise, max_accruals, max_reviews
+from trimtab.theory.advice import Advice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What the bounds allow over a horizon. They are worst cases: runs stay far below."""
+
+    horizon: int  # rounds
+    looks: float  # at how many rounds the state may be looked at again
+    movement: float  # in whole ranges of knobs
+    price: float  # of that movement, in weighted loss
+    held: int  # rounds for which the start state stays for certain
+    factor: float | None  # by how much information must grow for a look
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The findings: errors alone if the spec is invalid, else everything."""
+
+    source: str
+    checks: tuple[Check, ...]
+    spec: Spec | None = None
+    advice: Advice | None = None
+    outlook: Outlook | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether a tuner could be started with it."""
+        return all(check.level != "error" for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, for other programs."""
+        plain: dict[str, Any] = {
+            "source": self.source,
+            "valid": self.valid,
+            "checks": [asdict(check) for check in self.checks],
+        }
+        if self.spec is not None and self.advice is not None and self.outlook is not None:
+            spec, advice = self.spec, self.advice
+            rows = [asdict(row) for row in advice.rows]
+            plain |= {
+                "fingerprint": spec.fingerprint,
+                "knobs": [knob.name for knob in spec.knobs],
+                "graph": {each.name: list(each.knobs) for each in spec.objectives},
+                "basis": spec.resolved_basis.to_dict(),
+                "policy": spec.policy.to_dict(),
+                "advice": {"variant": advice.variant, "reasons": advice.reasons, "rows": rows},
+                "outlook": asdict(self.outlook),
+            }
+        return plain
+
+
+def examine(path: str | Path, *, horizon: int) -> Report:
+    """What is to be said of the spec in a file, over so many rounds; faults are in the report."""
+    source = str(path)
+    try:
+        spec, faults = Spec.examine(text_of(path))
+    except InvalidInput as error:
+        return Report(source=source, checks=(Check("error", "", str(error)),))
+    if faults:
+        wrong = [Check("error", fault.path, str(fault)) for fault in faults]
+        return Report(source=source, checks=tuple(wrong))
+    return report_on(spec, source, horizon=horizon)
+
+
+def report_on(spec: Spec, source: str, *, horizon: int) -> Report:
+    """What is to be said of a spec that is valid in itself."""
+    try:
+        policy = spec.new_policy()
+    except InvalidInput as error:
+        wrong = [Check("error", "policy", f"{spec.policy.kind} does not go with it: {error}")]
+        return Report(source=source, checks=tuple(wrong))
+    advice = advice_for(spec, horizon, factor=_factor(policy))
+    found = [*checks(spec), _compared(spec, advice)]
+    return Report(
+        source=source,
+        spec=spec,
+        checks=tuple(found),
+        advice=advice,
+        outlook=outlook_for(spec, advice, policy, horizon),
+    )
+
+
+def advice_for(spec: Spec, horizon: int, *, factor: float | None) -> Advice:
+    """`theory.advise` for the problem of a spec; unknown noise is taken to be a tenth of a range.
+
+    No state's total loss is further above the least one than all weights together, since the
+    expected losses are in [0, 1].
+    """
+    beliefs, given = spec.beliefs, spec.policy.options
+    return advise(
+        spec.problem,
+        horizon,
+        sigma=beliefs.assumed_sigma,
+        norm=beliefs.norm,
+        delta=spec.policy.delta,
+        reg=beliefs.reg,
+        factor=2.0 if factor is None else factor,
+        worst=float(spec.problem.weights.sum()),
+        graph_known="gamma" not in given,
+        gamma=given.get("gamma"),
+        factor_norm=given.get("factor_norm"),
+    )
+
+
+def outlook_for(spec: Spec, advice: Advice, policy: Policy, horizon: int) -> Outlook:
+    """How often the policy of a spec may look, and how far and dear it may move, at most."""
+    held = LEAST_DF + 1 if spec.beliefs.sigma is None and spec.policy.fixed_radius is None else 0
+    nothing = Outlook(
+        horizon=horizon, looks=0.0, movement=0.0, price=0.0, held=horizon, factor=None
+    )
+    if isinstance(policy, FixedState):
+        return nothing
+    factor = _factor(policy)
+    same = "SteadyGraphLinUCB" if spec.policy.kind == "PooledGraphLinUCB" else spec.policy.kind
+    row, options, problem = advice.row(same), spec.policy.options, spec.problem
+    looks = row.looks if row.looks is not None else float(horizon)
+    if options.get("memory", NEVER) < NEVER and factor is not None:
+        looks = max_reviews(horizon) + max_accruals(
+            problem.dims, horizon, memory=options["memory"], reg=spec.beliefs.reg, factor=factor
+        )
+    looks = min(looks + horizon / options.get("period", NEVER), float(horizon))
+    dearest = float(problem.move_cost @ (problem.domain.high - problem.domain.low))
+    return replace(
+        nothing,
+        looks=looks,
+        movement=(looks + 1.0) * problem.domain.diameter,
+        price=(looks + 1.0) * dearest,
+        held=min(held, horizon),
+        factor=factor,
+    )
+
+
+def _factor(policy: Policy) -> float | None:
+    factor = float(policy.learner.estimators.factor)
+    return factor if factor > 1.0 else None  # LinUCB looks in every round
+
+
+def _compared(spec: Spec, advice: Advice) -> Check:
+    kind, best = spec.policy.kind, advice.variant
+    if kind == best:
+        return Check("ok", "policy", f"{kind}, which the bounds recommend as well")
+    against = {row.name: row.against for row in advice.rows}.get(kind, "")
+    return Check("warn", "policy", f"{kind}; the bounds recommend {best}. {against}".rstrip())
