@@ -8,18 +8,21 @@ from scipy.optimize import Bounds, minimize
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
-from trimtab.compiled import compiled
+from trimtab.compiled import bare
 from trimtab.domain import BoundBox
-from trimtab.solvers.landscape import Landscape, Work, landscape, power, prepare, refresh
+from trimtab.solvers.coordinate import set_out
+from trimtab.solvers.landscape import Landscape, Work, power, refresh
+from trimtab.solvers.walk import walk_of
 
 STARTS = 32
 
 
-@compiled
+@bare
 def value_and_slope(s: Array, criteria: Ints, land: Landscape, work: Work, slope: Array) -> float:
     """F and its gradient, by the inverse factors: the fastest way we know."""
     value = refresh(s, criteria, land, work)
-    offsets, first, second, p, q, scale = land.maps
+    maps = land.maps
+    offsets, first, second, scale = maps.offsets, maps.a, maps.b, maps.scale
     slope[:] = 0.0
     for i in criteria:
         lo, d = offsets[i], offsets[i + 1] - offsets[i]
@@ -35,7 +38,7 @@ def value_and_slope(s: Array, criteria: Ints, land: Landscape, work: Work, slope
                 pull += work.U[column + g - f] * (land.R[v + g] - share * work.u[lo + g])
             column += d - f
             pull *= scale[i] * land.weights[i]
-            a, b, m, n = first[lo + f], second[lo + f], p[lo + f], q[lo + f]
+            a, b, m, n = first[lo + f], second[lo + f], maps.p[lo + f], maps.q[lo + f]
             if m > 0:
                 slope[a] += pull * m * power(s[a], m - 1) * power(s[b], n)
             if n > 0:
@@ -51,10 +54,10 @@ class Multistart:
         domain, features = problem.domain, problem.features
         assert isinstance(domain, BoundBox)
         assert isinstance(features, Monomials)
-        self.land = landscape(instance.lcb, domain, features)
         self.criteria = problem.all_criteria.copy()
-        self.knobs = np.arange(problem.knobs)
-        self.work = prepare(self.land, self.knobs, self.criteria)
+        walk = walk_of(instance.lcb, domain, features)
+        set_out(np.arange(problem.knobs), self.criteria, walk)
+        self.land, self.work = walk.land, walk.work
         self.domain, self.current = domain, instance.current
         self.slope = np.empty(problem.knobs)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
+from trimtab.compiled import bare
 from trimtab.estimators import NodewiseEstimators, Radius
 from trimtab.estimators.book import Book
 from trimtab.estimators.factor import mean_and_spread
@@ -77,7 +77,7 @@ class LCB:
         return slope
 
 
-@compiled
+@bare
 def _terms(
     criteria: Ints,
     phi: Array,
@@ -91,7 +91,7 @@ def _terms(
         i = criteria[c]
         lo = book.offsets[i]
         d = book.offsets[i + 1] - lo
-        u = np.empty(d)
-        mean, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, u)
+        here = phi[lo : lo + d]
+        mean, spread = mean_and_spread(book.R, book.blocks[i], here, d, book.work[0])
         means[c] = weights[i] * mean
         widths[c] = weights[i] * radii[i] * np.sqrt(spread)

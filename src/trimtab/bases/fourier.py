@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints, number, read_only, whole
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import compiled
+from trimtab.compiled import Structure, bare
 from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
@@ -67,7 +66,8 @@ class FourierFeatures:
         )
 
 
-class FourierArrays(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FourierArrays(Structure):
     """Feature f of criterion i is amplitude * cos(W_i[f] . s|scope(i) + b[f])."""
 
     offsets: Ints  # (m + 1,)
@@ -108,7 +108,7 @@ class Fourier:
         return np.arange(maps.b.size if knob in scope else 0)
 
 
-@compiled
+@bare
 def _fill(phi: Array, s: Array, criteria: Ints, maps: FourierArrays) -> None:
     for i in criteria:
         w = maps.w_start[i]

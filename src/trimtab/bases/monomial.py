@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from trimtab.arrays import Array, Ints, read_only, whole
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import compiled
+from trimtab.compiled import Structure, bare, inner
 from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
@@ -117,7 +117,8 @@ class Quadratic(MonomialBasis):
         return [ONE, *linear, *squares, *((a, 1, b, 1) for a, b in combinations(range(n), 2))]
 
 
-class MonomialArrays(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MonomialArrays(Structure):
     """Feature f of criterion i is scale[i] * s[a[f]]^p[f] * s[b[f]]^q[f]."""
 
     offsets: Ints  # (m + 1,)
@@ -126,6 +127,10 @@ class MonomialArrays(NamedTuple):
     p: npt.NDArray[np.int8]
     q: npt.NDArray[np.int8]
     scale: Array  # (m,)
+
+    def columns(self, lo: int, hi: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """a, b, p and q of some features."""
+        return self.a[lo:hi], self.b[lo:hi], self.p[lo:hi], self.q[lo:hi]  # type: ignore[return-value]
 
 
 class Monomials:
@@ -139,13 +144,13 @@ class Monomials:
 
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
-        _fill(phi, state, criteria, self.arrays)
+        fill(phi, state, criteria, self.arrays)
 
     def jacobian(self, criterion: int, state: Array) -> Array:
         """The derivatives of phi_i by the knobs of its scope: (d_i, size of the scope)."""
         scope = self._graph.scope(criterion)
         lo, hi = self.offsets[criterion], self.offsets[criterion + 1]
-        a, b, p, q = (column[lo:hi, None] for column in self.arrays[1:5])
+        a, b, p, q = (column[:, None] for column in self.arrays.columns(lo, hi))
         left, right = state[a] ** p, state[b] ** q
         d_left = p * state[a] ** np.maximum(p - 1, 0) * (a == scope)
         d_right = q * state[b] ** np.maximum(q - 1, 0) * (b == scope)
@@ -154,7 +159,7 @@ class Monomials:
     def owned(self, criterion: int, knob: int) -> Ints:
         """The features of the criterion that depend on the knob, by their index in phi_i."""
         lo, hi = self.offsets[criterion], self.offsets[criterion + 1]
-        a, b, p, q = (column[lo:hi] for column in self.arrays[1:5])
+        a, b, p, q = self.arrays.columns(lo, hi)
         return np.flatnonzero(((a == knob) & (p > 0)) | ((b == knob) & (q > 0)))
 
 
@@ -200,13 +205,20 @@ def bind_template(basis: MonomialBasis, graph: Graph, domain: BoundDomain) -> Mo
     return Monomials(arrays, read_only(bounds), graph)
 
 
-@compiled
-def _fill(phi: Array, s: Array, criteria: Ints, maps: MonomialArrays) -> None:
+@bare
+def fill(phi: Array, s: Array, criteria: Ints, maps: MonomialArrays) -> None:
+    """phi_i(s) into its slice of phi, for the criteria given."""
     for i in criteria:
         for f in range(maps.offsets[i], maps.offsets[i + 1]):
-            x = maps.scale[i]
-            for _ in range(maps.p[f]):
-                x *= s[maps.a[f]]
-            for _ in range(maps.q[f]):
-                x *= s[maps.b[f]]
-            phi[f] = x
+            phi[f] = feature(i, f, s, maps)
+
+
+@inner
+def feature(i: int, f: int, s: Array, maps: MonomialArrays) -> float:
+    """Feature f, one of criterion i, at s."""
+    x = maps.scale[i]
+    for _ in range(maps.p[f]):
+        x *= s[maps.a[f]]
+    for _ in range(maps.q[f]):
+        x *= s[maps.b[f]]
+    return float(x)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Ints
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import bare, inner
+
+FEW = 64  # criteria due at once, for which there is room at first
 
 
 def new_agenda(m: int) -> Ints:
@@ -22,14 +24,22 @@ def new_agenda(m: int) -> Ints:
 @bare
 def put(tree: Ints, criteria: Ints, due: Ints) -> None:
     """Criterion criteria[c] is due at round due[c], for every c."""
-    size = tree.size // 2
     for c in range(criteria.size):
-        node = size + criteria[c]
-        tree[node] = due[c]
+        put_one(tree, criteria[c], due[c])
+
+
+@inner
+def put_one(tree: Ints, criterion: int, due: int) -> None:
+    """One criterion is due at this round."""
+    node = tree.size // 2 + criterion
+    tree[node] = due
+    node //= 2
+    while node >= 1:
+        least = min(tree[2 * node], tree[2 * node + 1])
+        if tree[node] == least:  # nothing changes above
+            return
+        tree[node] = least
         node //= 2
-        while node >= 1:
-            tree[node] = min(tree[2 * node], tree[2 * node + 1])
-            node //= 2
 
 
 @bare
@@ -43,10 +53,19 @@ def put_all(tree: Ints, due: Ints) -> None:
         tree[node] = min(tree[2 * node], tree[2 * node + 1])
 
 
-@compiled
 def due_by(tree: Ints, now: int) -> Ints:
     """The criteria due at round `now` or before, ascending."""
-    found = np.empty(8, np.int64)
+    found = np.empty(FEW, np.int64)
+    count = list_due(tree, now, found)
+    if count > FEW:
+        found = np.empty(count, np.int64)
+        list_due(tree, now, found)
+    return found[:count]
+
+
+@bare
+def list_due(tree: Ints, now: int, found: Ints) -> int:
+    """Write as many criteria due by now as there is room for; how many there are."""
     count = 0
     size = tree.size // 2
     node = 1
@@ -55,14 +74,11 @@ def due_by(tree: Ints, now: int) -> Ints:
             node *= 2
             continue
         if tree[node] <= now:
-            if count == found.size:
-                more = np.empty(2 * count, np.int64)
-                more[:count] = found
-                found = more
-            found[count] = node - size
+            if count < found.size:
+                found[count] = node - size
             count += 1
         while node & 1:  # a right child: its parent is done as well
             node //= 2
         if node == 0:
-            return found[:count]
+            return count
         node += 1

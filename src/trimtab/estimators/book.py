@@ -8,19 +8,20 @@ counter plus its own entry. A frozen round therefore touches none of them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import Structure, bare, inner
 from trimtab.estimators.factor import add_datum, mean_and_spread
 
 TIE = 1e-12  # log-det ratios this close to log C count as equal, and ties do not trigger
 NEVER = 2**62  # more rounds than anybody plays
 
 
-class Book(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Book(Structure):
     """The arrays of all criteria. Those marked * belong to the state now deployed."""
 
     offsets: Ints  # (m + 1,) features of criterion i: offsets[i]:offsets[i + 1]
@@ -43,6 +44,7 @@ class Book(NamedTuple):
     pure_error: Array  # (m,) sum over past states of sum n (y - mean)^2
     pure_df: Ints  # (m,) its degrees of freedom
     data: Ints  # (m,) how many weighted data have gone into the factor
+    work: Array  # (3, widest d + 1) room for the vectors of a criterion
 
 
 @bare
@@ -96,51 +98,41 @@ def add_owed(
             book.owed[i] = -skipped
 
 
-@bare
-def take(i: int, phi: Array, y: float, n: int, book: Book, work: Array) -> None:
+@inner
+def take(i: int, phi: Array, y: float, n: int, book: Book) -> None:
     """Criterion i has seen the loss y, the mean of n rounds, at features phi."""
     lo = book.offsets[i]
     d = book.offsets[i + 1] - lo
-    _, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, work[0])
+    _, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, book.work[0])
     growth = np.log1p(n * spread)
     book.gain[i] += growth
     book.since[i] += growth
     book.seen[i] += n
     book.data[i] += 1
-    weigh_in(i, phi, y, float(n), book, work)
+    weigh_in(i, phi, y, float(n), book)
 
 
-@bare
-def weigh_in(i: int, phi: Array, y: float, weight: float, book: Book, work: Array) -> None:
+@inner
+def weigh_in(i: int, phi: Array, y: float, weight: float, book: Book) -> None:
     """The factor of criterion i takes in the loss y at features phi."""
     lo = book.offsets[i]
     d = book.offsets[i + 1] - lo
     root = np.sqrt(weight)
-    x = work[0]
+    x, cos, sin = book.work[0], book.work[1], book.work[2]
     for f in range(d):
         x[f] = root * phi[lo + f]
     x[d] = root * y
-    add_datum(book.R, book.blocks[i], x, d + 1, work[1], work[2])
-
-
-@compiled
-def workspace(criteria: Ints, book: Book) -> Array:
-    """Room for the vectors of the widest of these criteria: (3, d + 1)."""
-    widest = 0
-    for i in criteria:
-        widest = max(widest, book.offsets[i + 1] - book.offsets[i])
-    return np.empty((3, widest + 1))
-
-
-@compiled
-def take_each(criteria: Ints, phi: Array, losses: Array, count: Ints, book: Book) -> None:
-    """Every criterion given has seen a loss of its own at phi."""
-    work = workspace(criteria, book)
-    for i in criteria:
-        take(i, phi, losses[i], count[i], book, work)
+    add_datum(book.R, book.blocks[i], x, d + 1, cos, sin)
 
 
 @bare
+def take_each(criteria: Ints, phi: Array, losses: Array, count: Ints, book: Book) -> None:
+    """Every criterion given has seen a loss of its own at phi."""
+    for i in criteria:
+        take(i, phi, losses[i], count[i], book)
+
+
+@inner
 def empty_sums(i: int, common: int, book: Book) -> tuple[int, float]:
     """How many rounds the sums of criterion i hold, and their mean loss; they begin anew."""
     n = common + book.n[i]
@@ -157,14 +149,13 @@ def empty_sums(i: int, common: int, book: Book) -> tuple[int, float]:
     return n, y
 
 
-@compiled
+@bare
 def flush(criteria: Ints, common: int, book: Book) -> None:
     """The sums of these criteria go into their factors, as one weighted datum each."""
-    work = workspace(criteria, book)
     for i in criteria:
         n, y = empty_sums(i, common, book)
         if n > 0:
-            take(i, book.phi, y, n, book, work)
+            take(i, book.phi, y, n, book)
 
 
 @bare
@@ -189,29 +180,26 @@ def forget(criteria: Ints, root_reg: Array, common: int, skipped: int, book: Boo
         book.squares[i] = 0.0
 
 
-@compiled
+@bare
 def measure(criteria: Ints, factor: float, book: Book) -> None:
     """The estimated loss, w_i and n*_i at the deployed state."""
-    work = workspace(criteria, book)
     for i in criteria:
         lo = book.offsets[i]
         d = book.offsets[i + 1] - lo
-        mean, spread = mean_and_spread(book.R, book.blocks[i], book.phi[lo : lo + d], d, work[0])
+        phi, u = book.phi[lo : lo + d], book.work[0]
+        mean, spread = mean_and_spread(book.R, book.blocks[i], phi, d, u)
         book.mean[i] = mean
         book.spread[i] = spread
         book.due[i] = rounds_to_trigger(spread, book.since[i], factor)
 
 
-@compiled
-def spreads(phi: Array, book: Book) -> Array:
+@bare
+def spreads(phi: Array, book: Book, found: Array) -> None:
     """w_i of all criteria at features phi."""
-    found = np.empty(book.gain.size)
-    work = np.empty(phi.size)
     for i in range(found.size):
         lo = book.offsets[i]
         d = book.offsets[i + 1] - lo
-        found[i] = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, work)[1]
-    return found
+        found[i] = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, book.work[0])[1]
 
 
 @bare

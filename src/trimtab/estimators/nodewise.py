@@ -15,6 +15,7 @@ since tau_i. `flush` carries the sums into the factors, by one weighted datum ea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ class NodewiseEstimators:
             pure_error=np.zeros(m),
             pure_df=np.zeros(m, np.int64),
             data=np.zeros(m, np.int64),
+            work=np.empty((3, int(d.max()) + 1)),
         )
         kernels.begin(self.book, np.sqrt(reg))
         self.memory = NEVER  # H, in rounds
@@ -74,7 +76,7 @@ class NodewiseEstimators:
         self._common = 0  # rounds that every criterion has seen
         self._skipped = 0  # of these the ones passed over by `skip`
         self._ready = False  # whether every criterion has its shift
-        self._agenda = agenda.new_agenda(m)
+        self.tree = agenda.new_agenda(m)  # when each criterion is due, in common rounds
         self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
@@ -123,16 +125,35 @@ class NodewiseEstimators:
 
     def triggered(self) -> Ints:
         """The criteria whose determinant has passed the factor since their clock was reset."""
-        return agenda.due_by(self._agenda, self._common)
+        return agenda.due_by(self.tree, self._common)
 
     def rounds_left(self) -> int:
         """Rounds until the first trigger if every criterion is observed in each (or `NEVER`)."""
-        left = max(int(self._agenda[1]) - self._common, 0)
+        left = max(int(self.tree[1]) - self._common, 0)
         return left if left < NEVER // 2 else NEVER
 
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""
         return self.book.due - self.book.n - self._common
+
+    @property
+    def common(self) -> int:
+        """Rounds that every criterion has seen, from which the counters of each are counted."""
+        return self._common
+
+    @property
+    def skipped(self) -> int:
+        """Of these the rounds whose losses are still owed to those that have not collected them."""
+        return self._skipped
+
+    def skipped_to(self, common: int, skipped: int) -> None:
+        """A kernel has let rounds pass, and left the losses of some owed."""
+        self._common, self._skipped = common, skipped
+        self._ready = False
+
+    def flushed(self) -> None:
+        """A kernel has carried sums into factors."""
+        self._ready = False
 
     # The matrices: what happens when the state changes.
 
@@ -180,14 +201,16 @@ class NodewiseEstimators:
 
     def spreads(self, state: Array) -> Array:
         """w_i of all criteria at any state, as of their last flush: (m,)."""
-        return kernels.spreads(self.problem.phi(state), self.book)
+        found = np.empty(self.problem.criteria)
+        kernels.spreads(self.problem.phi(state), self.book, found)
+        return found
 
     def _reschedule(self, criteria: Ints) -> None:
         book = self.book
         if criteria.size == book.due.size:
-            agenda.put_all(self._agenda, book.due - book.n)
+            agenda.put_all(self.tree, book.due - book.n)
         else:
-            agenda.put(self._agenda, criteria, book.due[criteria] - book.n[criteria])
+            agenda.put(self.tree, criteria, book.due[criteria] - book.n[criteria])
 
     # Memory.
 
@@ -252,4 +275,4 @@ class NodewiseEstimators:
 
 
 _COUNTERS = ("_common", "_skipped", "_ready", "memory", "_aged")
-_CHANGING = tuple(name for name in Book._fields if name not in ("offsets", "blocks"))
+_CHANGING = tuple(f.name for f in fields(Book) if f.name not in ("offsets", "blocks", "work"))

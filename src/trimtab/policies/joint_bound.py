@@ -49,7 +49,7 @@ class JointBound:
         self.joint, self.nodes = joint, nodes
         scope = np.unique(factors.graph.scope_knobs).tolist()
         ends = np.array([0, factors.dim])
-        rows = MonomialArrays(ends, maps.a, maps.b, maps.p, maps.q, np.ones(1))
+        rows = replace(maps, offsets=ends, scale=np.ones(1))
         self.total = _blank(problem, [scope], rows)
         # phi = c x, x the bare monomials: R^{-1} phi = (R / c)^{-1} x, row by row.
         c = (factors.pull * maps.scale)[factors.owner]
@@ -193,7 +193,7 @@ class _Laid:
 def _blank(problem: Problem, scopes: list[list[int]], arrays: MonomialArrays) -> LCB:
     """An LCB of these monomials over the problem's domain, its factors and radii to be set."""
     graph = Graph.from_scopes(scopes, knobs=problem.knobs)
-    basis = _Laid(arrays._replace(offsets=read_only(arrays.offsets)))
+    basis = _Laid(replace(arrays, offsets=read_only(arrays.offsets)))
     other = Problem(graph, basis=basis, domain=problem.domain.unbound())
     reg, anchor = np.ones(graph.criteria), problem.domain.anchor
     estimators = NodewiseEstimators(other, reg=reg, factor=2.0, state=anchor)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
+from trimtab.errors import SolverFailed
 from trimtab.estimators import Confidence, NodewiseEstimators, as_radius
 from trimtab.estimators import book as kernels
 from trimtab.estimators.confidence import radius_from_plain, radius_to_plain
 from trimtab.estimators.nodewise import Owed
 from trimtab.lcb import LCB
+from trimtab.policies.local import Local, listed, new_local, update
+from trimtab.policies.parts import find
 from trimtab.problem import Problem
 from trimtab.solvers import Solution, solve
+from trimtab.solvers.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
 LOCAL_EFFORT = 0.0  # and where only a neighbourhood may: see docs/decisions/0007
@@ -147,6 +152,9 @@ class Learner:
         if around is None:
             free, criteria = None, self.problem.all_criteria
         else:
+            moved = self._update(around) if np.array_equal(around, reset) else None
+            if moved is not None:
+                return moved
             free, criteria = self.problem.graph.reach(around)
         self.absorb(criteria)
         effort = GLOBAL_EFFORT if around is None else LOCAL_EFFORT
@@ -156,6 +164,61 @@ class Learner:
             after, criteria, reset=reset, lower=solution.lower_bound if free is None else None
         )
         return float(np.abs(after - before).sum())
+
+    @cached_property
+    def local(self) -> Local | None:
+        """What updates of a few knobs are made with in one go, where there is a kernel for them."""
+        return new_local(self.lcb, self.estimators.tree)
+
+    def _update(self, triggered: Ints) -> float | None:
+        """What `resolve` does around these criteria, by the kernel; None where there is none."""
+        local, estimators = self.local, self.estimators
+        if local is None:
+            return None
+        found = find(triggered, local.parts)
+        if listed(found, local):
+            return None
+        if self._owed is not None:
+            size = local.parts.criterion_ends[found]
+            estimators.collect(local.parts.affected[:size].copy(), self._owed)
+        before = self.state
+        self.lend()
+        moved = update(triggered, found, estimators.common, estimators.factor, local)
+        self.take_back(solves=1, failed=moved < 0)
+        return float(np.abs(self.state - before).sum())
+
+    def lend(self) -> None:
+        """Give the state to the kernels of `local`, which may change it until it is taken back."""
+        if self.local is not None:
+            walk = self.local.walk
+            walk.s[:] = walk.current[:] = self.state
+            walk.price[:] = 0.0
+            self.local.width[:] = self._width(), 0.0
+
+    def take_back(
+        self,
+        *,
+        solves: int,
+        failed: bool,
+        rounds: int = 0,
+        since: int = 0,
+        bound: float | None = None,
+        owed: Owed | None = None,
+    ) -> None:
+        """Take over what kernels have done: so many solves, and rounds, some since the first."""
+        if rounds:
+            self.clock += rounds
+            self._bound = self._bound if bound is None else bound
+            self._certified &= self._lower_certified and not (solves and since)
+            self._owed = owed
+        if solves and self.local is not None:
+            self.estimators.flushed()
+            self.solved += solves
+            self.state = read_only(self.local.walk.current.copy())
+            self._lower, self._lower_certified = None, False
+            self._charge()
+        if failed:
+            raise SolverFailed(TOO_LARGE)
 
     def absorb(self, criteria: Ints) -> None:
         """Carry what these criteria have seen into their matrices and radii."""
@@ -256,11 +319,21 @@ class Learner:
             lengths = np.sqrt(np.add.reduceat(book.phi**2, book.offsets[:-1]))
             self._rate = float(self._prior @ lengths) - self._lower
             return
-        width = float((weights * self.lcb.radii) @ np.sqrt(book.spread))
+        width = self._width()
         value = float(weights @ book.mean) - width
         if self._lower is None:
             self._lower = value
         self._rate = value + 2.0 * width - self._lower
+
+    def _width(self) -> float:
+        """W at the deployed state."""
+        radii = self.problem.weights * self.lcb.radii
+        return float(radii @ np.sqrt(self.estimators.book.spread))
+
+    @property
+    def bound_per_round(self) -> float:
+        """What the next round adds to the certificate's bound."""
+        return self._rate
 
     # Memory.
 

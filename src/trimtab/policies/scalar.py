@@ -119,8 +119,9 @@ class _Together:
 
     def _monomials(self, features: Monomials, graph: Graph, domain: BoundDomain) -> Monomials:
         """Each different s_a^p s_b^q once, with a <= b, so that s_1 s_2 is s_2 s_1."""
-        _, a, b, p, q, _ = features.arrays
-        a, b = np.where(p > 0, a, 0), np.where(q > 0, b, 0)
+        maps = features.arrays
+        p, q = maps.p, maps.q
+        a, b = np.where(p > 0, maps.a, 0), np.where(q > 0, maps.b, 0)
         swap = (q > 0) & (b < a)
         rows = np.column_stack(
             (np.where(swap, b, a), np.where(swap, a, b), np.where(swap, q, p), np.where(swap, p, q))

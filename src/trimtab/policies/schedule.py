@@ -69,7 +69,7 @@ class LazyPolicy(Policy, Protocol):
     ) -> Told:
         """Learn from the losses; look at the state again if that is due."""
         self.learner.observe(losses, played=played, count=count)
-        return self._check() if self.learner.ready else self._told(NOBODY, None)
+        return self.look()
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, and pay for them later.
@@ -89,6 +89,10 @@ class LazyPolicy(Policy, Protocol):
                 f"rounds = {rounds}; skip at least 1, and not beyond the next review"
             )
         self.learner.skip(rounds, owed, seen)
+        return self.look()
+
+    def look(self) -> Told:
+        """Do what is due, now that rounds have passed."""
         return self._check() if self.learner.ready else self._told(NOBODY, None)
 
     def settle(self) -> None:

@@ -13,6 +13,7 @@ from trimtab.errors import InvalidInput
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, Told
 from trimtab.problem import Problem
 from trimtab.sim.convex import play_convex
+from trimtab.sim.engine import Engine
 from trimtab.sim.losses import last_round, losses_of, summable
 from trimtab.sim.trace import Recorder, Trace
 from trimtab.sim.worlds import Adversarial, Drifting, World
@@ -154,8 +155,14 @@ def _by_events(
         now, last = world.at(t + 1)
         stop = horizon if last is None else min(horizon, last)
         losses = losses_of(now, rng, t)
+        engine = Engine.of(policy, losses)
         try:
             while t < stop:
+                if engine is not None:
+                    t, asked = engine.play(t, stop, now.optimum.value, recorder, progress)
+                    if asked:
+                        recorder.told(policy.look())
+                    continue
                 state = policy.ask()
                 losses.means.visit(state)
                 rate = losses.means.rate

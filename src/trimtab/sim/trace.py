@@ -173,6 +173,30 @@ class Recorder:
         if told.record is not None:
             self._records.append(told.record)
 
+    def ran(
+        self,
+        state: Array,
+        *,
+        ends: Ints,
+        rates: Array,
+        best: float,
+        offsets: Ints,
+        changed: Ints,
+        values: Array,
+        solves: int,
+        attributions: Ints,
+    ) -> None:
+        """Stretches that a kernel has recorded after the last one, and the state they end with."""
+        self._ends += ends.tolist()
+        self._rates += rates.tolist()
+        self._best += [best] * ends.size
+        self._offsets += (self._offsets[-1] + offsets).tolist()
+        self._changed.append(changed.copy())
+        self._values.append(values.copy())
+        self._state = state
+        self._solves += solves
+        self._attributions += attributions
+
     def left_at(self, state: Array, *, rate: float, best: float) -> None:
         """The state that the run ends with, deployed but not played."""
         if not np.array_equal(state, self._state):

@@ -15,27 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.arrays import Array, Bools, Ints
+from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import bare, inner
 from trimtab.domain import BoundBox
-from trimtab.solvers.landscape import (
-    Landscape,
-    Work,
-    landscape,
-    prepare,
-    put,
-    refresh,
-    slice_along,
-)
+from trimtab.solvers.landscape import Landscape, prepare, put, refresh, slice_along
 from trimtab.solvers.line import argmin, elsewhere, height, scale_of, width_of
 from trimtab.solvers.newton import polish
 from trimtab.solvers.part import Part
+from trimtab.solvers.ranking import rank
 from trimtab.solvers.solution import TIED
 from trimtab.solvers.starts import uniform
-from trimtab.solvers.trail import Trail, new_trail, next_knob, remind, remind_all, set_mark
+from trimtab.solvers.trail import begin, next_knob, remind, remind_all, set_mark
+from trimtab.solvers.walk import Walk, walk_of
 
-STEPS = 500  # per knob, of one descent
+STEPS, LAST_STEPS = 500, 2  # per knob, of one descent and of the last
 SETTLED = 1e-11  # of the scale along the knob: gains below this are none
 ROUGH, COARSE = 2e-3, 1e-4  # of the width along the knob: gains left alone at first, and by kicks
 MOST_STARTS = 64  # at random
@@ -55,17 +49,6 @@ class Effort(NamedTuple):
     patience: int = 0  # kicks in a row that fail
 
 
-class Walk(NamedTuple):
-    """A search on its way."""
-
-    s: Array  # (k,) where it is
-    current: Array  # (k,) where the system is
-    price: Array  # (k,)
-    land: Landscape
-    work: Work
-    trail: Trail
-
-
 class Minima(NamedTuple):
     """Where descents have ended."""
 
@@ -81,90 +64,110 @@ def descents(
 
     There are random ones as long as there are steps for them and they do not agree.
     """
-    land = landscape(part.lcb, domain, features)
-    return Minima(
-        *_search(land, part.now, part.knobs, part.criteria, part.price, given, effort, seed, False)
-    )
+    walk = _prepared(part, domain, features)
+    knobs, s, counts = part.knobs, walk.s, walk.trail.counts
+    states, values = [], []
+    best = np.inf
+    again = 0
+    for c in range(len(given) + MOST_STARTS):
+        if c >= len(given) and (counts[0] >= effort.starting or again >= effort.agreed):
+            break
+        if c < len(given):
+            s[knobs] = given[c]
+        else:
+            throw_all(knobs, c, seed, walk)
+        here = descend(knobs, part.criteria, ROUGH, STEPS, walk)
+        if here < best - SAME * abs(best):
+            again = 0
+        elif here <= best + SAME * abs(best):
+            again += 1
+        best = min(best, here)
+        states.append(s[knobs])
+        values.append(here)
+    return Minima(np.stack(states), np.array(values), counts.copy())
 
 
 def settle(
     part: Part, domain: BoundBox, features: Monomials, given: Array, effort: Effort, seed: int
 ) -> Minima:
     """The best that kicks from the state given, (n,), lead to, with all its digits."""
-    land = landscape(part.lcb, domain, features)
-    start, price = given[None], part.price
-    return Minima(
-        *_search(land, part.now, part.knobs, part.criteria, price, start, effort, seed, True)
-    )
+    walk = _prepared(part, domain, features)
+    knobs, criteria = part.knobs, part.criteria
+    walk.s[knobs] = given
+    best = descend(knobs, criteria, COARSE, STEPS, walk)
+    if effort.steps > 0:
+        kick_out(knobs, effort, seed, TIED * abs(best), walk)
+    value = finish(knobs, criteria, walk)
+    return Minima(walk.s[knobs][None], np.array([value]), walk.trail.counts.copy())
 
 
-@compiled
-def _search(
-    land: Landscape,
-    current: Array,
-    knobs: Ints,
-    criteria: Ints,
-    price: Array,
-    given: Array,
-    effort: Effort,
-    seed: int,
-    last: bool,
-) -> tuple[Array, Array, Ints]:
-    work = prepare(land, knobs, criteria)
-    trail = new_trail(knobs, criteria, land)
-    s = current.copy()
-    walk = Walk(s, current, price, land, work, trail)
-    sure = given.shape[0]
-    most = sure + (0 if last else MOST_STARTS)
-    states, values = np.empty((most, knobs.size)), np.empty(most)
-    best = np.inf
-    c = again = 0
-    while c < sure or (c < most and trail.counts[0] < effort.starting and again < effort.agreed):
-        for n in range(knobs.size):
-            j = knobs[n]
-            s[j] = given[c, n] if c < sure else _start(j, c, seed, land)
-        here = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
-        remind_all(knobs, trail)
-        here -= _descend(COARSE if last else ROUGH, STEPS * knobs.size, NOBODY, walk)
-        if here < best - SAME * abs(best):
-            again = 0
-        elif here <= best + SAME * abs(best):
-            again += 1
-        best = min(best, here)
-        states[c] = s[knobs]
-        values[c] = here
-        c += 1
-    if last:
-        _kick_out(effort, seed, TIED * abs(best), knobs, walk)
-        values[0] = _finish(knobs, criteria, walk)
-        states[0] = s[knobs]
-    return states[:c], values[:c], trail.counts
+def finish(knobs: Ints, criteria: Ints, walk: Walk) -> float:
+    """Go down to the last digit, by all knobs together and then by each; G there."""
+    counts = walk.trail.counts
+    while True:
+        polish_all(knobs, criteria, walk)
+        most = counts[0] + LAST_STEPS * knobs.size
+        value = descend(knobs, criteria, 0.0, LAST_STEPS, walk)
+        if counts[0] < most:
+            return value
 
 
-@compiled
-def _finish(knobs: Ints, criteria: Ints, walk: Walk) -> float:
-    """Go down to the last digit; G there."""
-    s, current, price, land, work, trail = walk
-    for _ in range(STEPS):
-        value = refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
-        polish(s, value, current, price, knobs, criteria, SETTLED, land, work)
-        remind_all(knobs, trail)
-        most = trail.counts[0] + 2 * knobs.size
-        _descend(0.0, 2 * knobs.size, NOBODY, walk)
-        if trail.counts[0] < most:
-            break
-    return refresh(s, criteria, land, work) + _toll(s, knobs, current, price)
+def _prepared(part: Part, domain: BoundBox, features: Monomials) -> Walk:
+    """The walk, at the present state and with nothing behind it."""
+    walk = walk_of(part.lcb, domain, features)
+    walk.s[:] = walk.current[:] = part.now
+    walk.price[:] = part.price
+    set_out(part.knobs, part.criteria, walk)
+    return walk
 
 
 @bare
-def _toll(s: Array, knobs: Ints, current: Array, price: Array) -> float:
-    total = 0.0
+def set_out(knobs: Ints, criteria: Ints, walk: Walk) -> None:
+    """Prepare for a search of these knobs."""
+    prepare(criteria, walk.land, walk.work)
+    begin(knobs, criteria, walk.land, walk.trail)
+
+
+@inner
+def _value(knobs: Ints, criteria: Ints, walk: Walk) -> float:
+    """G at s, from scratch."""
+    s, current, price = walk.s, walk.current, walk.price
+    value = refresh(s, criteria, walk.land, walk.work)
     for j in knobs:
-        total += price[j] * abs(s[j] - current[j])
-    return total
+        value += price[j] * abs(s[j] - current[j])
+    return value
 
 
 @bare
+def descend(knobs: Ints, criteria: Ints, coarse: float, most: int, walk: Walk) -> float:
+    """Go down from s by single knobs until none gains more than this share of its width; G there.
+
+    At most so many steps for each knob.
+    """
+    value = _value(knobs, criteria, walk)
+    walk.trail.start[0] = value
+    remind_all(knobs, walk.trail)
+    return value - _go_down(coarse, most * knobs.size, int(NOBODY), walk)
+
+
+@bare
+def polish_all(knobs: Ints, criteria: Ints, walk: Walk) -> float:
+    """Go down from s by all knobs together; G there."""
+    s, current, price = walk.s, walk.current, walk.price
+    land, work, model = walk.land, walk.work, walk.model
+    value = _value(knobs, criteria, walk)
+    free = walk.trail.waiting
+    return polish(s, value, current, price, knobs, criteria, SETTLED, land, work, model, free)
+
+
+@bare
+def throw_all(knobs: Ints, c: int, seed: int, walk: Walk) -> None:
+    """Put the knobs where the c-th descent starts."""
+    for j in knobs:
+        walk.s[j] = _start(j, c, seed, walk.land)
+
+
+@inner
 def _start(j: int, c: int, seed: int, land: Landscape) -> float:
     """Where knob j starts in the c-th descent: anywhere, or for odd c in a corner."""
     x = uniform(seed, c, j)
@@ -176,8 +179,8 @@ def _start(j: int, c: int, seed: int, land: Landscape) -> float:
     return float(min(land.low[j] + x * (land.high[j] - land.low[j]), land.high[j]))
 
 
-@bare
-def _descend(coarse: float, most: int, kicked: int, walk: Walk) -> float:
+@inner
+def _go_down(coarse: float, most: int, kicked: int, walk: Walk) -> float:
     """Take knobs off the queue until it is empty, or the one kicked is back; what was gained."""
     s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
     gained = 0.0
@@ -202,7 +205,7 @@ def _descend(coarse: float, most: int, kicked: int, walk: Walk) -> float:
     return gained
 
 
-@bare
+@inner
 def _face(j: int, walk: Walk) -> tuple[int, int]:
     """Make `work.line` what G is along knob j; its degree and its readers."""
     s, land, work = walk.s, walk.land, walk.work
@@ -212,7 +215,7 @@ def _face(j: int, walk: Walk) -> tuple[int, int]:
     return degree, land.touch_offsets[j + 1] - land.touch_offsets[j]
 
 
-@bare
+@inner
 def _move(j: int, x: float, degree: int, walk: Walk) -> None:
     """Put knob j at x along the line just made; remember what was, and whom it concerns."""
     s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
@@ -236,7 +239,7 @@ def _move(j: int, x: float, degree: int, walk: Walk) -> None:
     put(j, x, degree, s, land, work)
 
 
-@bare
+@inner
 def _revert(walk: Walk) -> None:
     """Back to the last mark."""
     land, work, trail = walk.land, walk.work, walk.trail
@@ -250,46 +253,47 @@ def _revert(walk: Walk) -> None:
             work.u[f] = trail.u[f]
 
 
-@compiled
-def _kick_out(effort: Effort, seed: int, tied: float, knobs: Ints, walk: Walk) -> None:
+@bare
+def kick_out(knobs: Ints, effort: Effort, seed: int, tied: float, walk: Walk) -> None:
     """Kicks until the steps are used, those first that are uphill least; of equals the first.
 
     A knob whose kick has failed, and around which nothing has moved since, is passed
-    over. When that is all of them, whole scopes are thrown somewhere at random.
+    over. When that is all of them, whole scopes are thrown somewhere at random. What is around
+    a kick descends, and all is undone unless that gains more than the kick has cost.
     """
-    land, trail = walk.land, walk.trail
-    lifts = np.empty(knobs.size)
-    tired = np.empty(land.low.size, np.bool_)
-    for j in knobs:
-        tired[j] = False
-    failed, steps, patience = 0, effort.steps, effort.patience
-    while trail.counts[0] < steps and failed < patience:
+    trail = walk.trail
+    counts, tired, lifts, order = trail.counts, trail.tired, trail.lifts, trail.order[: knobs.size]
+    failed = 0
+    while counts[0] < effort.steps and failed < effort.patience:
         some = False
         for n in range(knobs.size):
-            j = knobs[n]
+            j = order[n] = knobs[n]
             lift = np.inf if tired[j] else _lift(j, walk)
-            lifts[n] = np.round(lift / tied) if tied > 0.0 else lift
-            some |= lifts[n] < np.inf
-            trail.counts[0] += 1 - tired[j]
-        for n in np.argsort(lifts, kind="mergesort") if some else np.arange(knobs.size):
-            done = trail.counts[0] >= steps or failed >= patience
-            if done or (some and lifts[n] == np.inf):
+            lifts[j] = np.rint(lift / tied) if tied > 0.0 else lift
+            some |= lifts[j] < np.inf
+            counts[0] += 1 - tired[j]
+        if some:
+            rank(order, lifts)
+        for j in order:
+            done = counts[0] >= effort.steps or failed >= effort.patience
+            if done or (some and lifts[j] == np.inf):
                 break
             set_mark(trail)
-            kicked = NOBODY
-            if some:
-                kicked = knobs[n]
-                up = _throw(kicked, False, seed, walk)
-                tired[kicked] = True
-            else:
-                up = _scatter(knobs, seed, walk)
+            up = _kick(j, walk) if some else _scatter(knobs, seed, walk)
+            tired[j] |= some
+            counts[0] += 1
+            counts[1] += 1
+            kicked = j if some else NOBODY
             failed += 1
-            if _follow(up + tied, kicked, walk):
-                _wake(tired, walk)
+            if _go_down(COARSE, KICK_STEPS * trail.ends[1], kicked, walk) > up + tied:
+                counts[2] += 1
+                _wake(walk)
                 failed = 0
+            else:
+                _revert(walk)
 
 
-@bare
+@inner
 def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
     """Put the free knobs of a random criterion anywhere; by how much G rises."""
     land, trail = walk.land, walk.trail
@@ -300,11 +304,11 @@ def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
     up = 0.0
     for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
         if trail.waiting[land.scope[n]] >= 0:
-            up += _throw(land.scope[n], True, seed, walk)
+            up += _throw(land.scope[n], seed, walk)
     return up
 
 
-@bare
+@inner
 def _lift(j: int, walk: Walk) -> float:
     """By how much G rises when knob j goes to its next best place; inf where it has none."""
     s, land, line = walk.s, walk.land, walk.work.line
@@ -316,42 +320,39 @@ def _lift(j: int, walk: Walk) -> float:
     return height(x, degree, readers, line) - height(s[j], degree, readers, line)
 
 
-@bare
-def _throw(j: int, anywhere: bool, seed: int, walk: Walk) -> float:
-    """Put knob j anywhere, or at its next best place; by how much G rises."""
+@inner
+def _kick(j: int, walk: Walk) -> float:
+    """Put knob j at its next best place; by how much G rises."""
     s, land, line = walk.s, walk.land, walk.work.line
     degree, readers = _face(j, walk)
-    if anywhere:
-        x = _start(j, -walk.trail.counts[1], seed, land)
-    else:
-        levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
-        x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
-    up = height(x, degree, readers, line) - height(s[j], degree, readers, line)
+    levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
+    x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
+    return _jump(j, x, degree, readers, walk)
+
+
+@inner
+def _throw(j: int, seed: int, walk: Walk) -> float:
+    """Put knob j anywhere; by how much G rises."""
+    degree, readers = _face(j, walk)
+    x = _start(j, -walk.trail.counts[1], seed, walk.land)
+    return _jump(j, x, degree, readers, walk)
+
+
+@inner
+def _jump(j: int, x: float, degree: int, readers: int, walk: Walk) -> float:
+    """Put knob j at x along the line just made; by how much G rises."""
+    line = walk.work.line
+    up = height(x, degree, readers, line) - height(walk.s[j], degree, readers, line)
     _move(j, x, degree, walk)
     return up
 
 
-@bare
-def _follow(up: float, kicked: int, walk: Walk) -> bool:
-    """Let the surroundings of a kick descend, and undo it all unless that gains more than `up`."""
-    trail = walk.trail
-    trail.counts[0] += 1
-    trail.counts[1] += 1
-    most = KICK_STEPS * trail.ends[1]
-    gained = _descend(COARSE, most, kicked, walk)
-    if gained > up:
-        trail.counts[2] += 1
-        return True
-    _revert(walk)
-    return False
-
-
-@bare
-def _wake(tired: Bools, walk: Walk) -> None:
+@inner
+def _wake(walk: Walk) -> None:
     """After a kick that was kept, every knob near what has moved is worth another."""
     land, trail = walk.land, walk.trail
     for n in range(trail.sizes[1]):
         i = trail.changed[n]
         for r in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
             if trail.waiting[land.scope[r]] >= 0:
-                tired[land.scope[r]] = False
+                trail.tired[land.scope[r]] = False

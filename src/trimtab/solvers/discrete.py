@@ -17,7 +17,7 @@ from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.bases import Features, Monomials
 from trimtab.bases.features import offsets_of
 from trimtab.bases.monomial import MonomialArrays
-from trimtab.compiled import bare
+from trimtab.compiled import bare, inner
 from trimtab.domain import BoundBox
 from trimtab.solvers import elimination, flips, tables
 from trimtab.solvers.dominance import undominated
@@ -76,11 +76,12 @@ def _linear(part: Part, features: Features) -> bool:
     """Whether every feature is linear in the free knobs together."""
     if not isinstance(features, Monomials):
         return False
-    return _all_linear(part.criteria, part.knobs, features.arrays)
+    return all_linear(part.criteria, part.knobs, features.arrays)
 
 
 @bare
-def _all_linear(criteria: Ints, knobs: Ints, maps: MonomialArrays) -> bool:
+def all_linear(criteria: Ints, knobs: Ints, maps: MonomialArrays) -> bool:
+    """Whether every feature of these criteria is linear in these knobs, ascending, together."""
     for i in criteria:
         for f in range(maps.offsets[i], maps.offsets[i + 1]):
             if maps.p[f] + maps.q[f] > 1:
@@ -92,7 +93,7 @@ def _all_linear(criteria: Ints, knobs: Ints, maps: MonomialArrays) -> bool:
     return True
 
 
-@bare
+@inner
 def _place(knobs: Ints, j: int) -> int:
     """Where knob j is among these, or would be, but no further than the last."""
     low, high = 0, knobs.size - 1

@@ -13,18 +13,19 @@ linear in the number of variables.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import Structure, bare, compiled, inner
 from trimtab.solvers.order import elimination_order
 from trimtab.solvers.solution import TIED
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan(Structure):
     """Where everything is found: bucket t eliminates order[t]; an input is a factor or a message.
 
     Factors and messages share one flat array, the factors first.
@@ -172,41 +173,53 @@ def minimum(plan: Plan, tables: Array, toll: Array) -> tuple[Ints, float]:
     """
     values = np.empty(plan.messages[-1])
     values[: tables.size] = tables
-    choice = _minimum(
-        plan,
-        values,
-        np.empty(values.size),
-        np.array(toll),
-        np.empty((2, int(plan.counts.max()))),
-        np.empty(int(np.diff(plan.input_offsets).max()), np.int64),
+    desk = Desk(
+        values=values,
+        tolls=np.empty(values.size),
+        toll=np.array(toll),
+        sums=np.empty((2, int(plan.counts.max()))),
+        at=np.empty(int(np.diff(plan.input_offsets).max()), np.int64),
+        digits=np.empty(int(np.diff(plan.bag_offsets).max()), np.int64),
+        choice=np.empty(plan.order.size, np.int64),
     )
-    return choice, float(values[-1])
+    _minimum(plan, desk)
+    return desk.choice, float(values[-1])
 
 
-@compiled
-def _minimum(plan: Plan, values: Array, tolls: Array, toll: Array, sums: Array, at: Ints) -> Ints:
-    """The choice, having sent all messages; `tolls` are those of the messages' choices."""
-    n = plan.order.size
-    slack = (
-        TIED / n * _size(values, plan.tables),
-        TIED / n * _size(toll, plan.firsts),
-    )
-    for t in range(n):
-        _send(t, plan, values, tolls, toll, slack, at, sums)
-    choice = np.empty(n, np.int64)
-    for t in range(n - 1, -1, -1):
-        strides = _strides(t, plan)
-        for i in range(strides.shape[1]):
-            at[i] = plan.starts[plan.input_offsets[t] + i]
-            for q in range(strides.shape[0] - 1):
-                at[i] += choice[plan.bags[plan.bag_offsets[t] + q]] * strides[q, i]
-        own = _own(t, plan, toll)
-        best, _, _ = _pick(at, strides[-1], plan.heard[t], values, tolls, own, slack, sums)
-        choice[plan.order[t]] = best
-    return choice
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Desk(Structure):
+    """The messages and the choice, and room for a bucket."""
+
+    values: Array  # factors, then messages
+    tolls: Array  # those of the messages' choices
+    toll: Array  # of each candidate
+    sums: Array  # (2, most candidates)
+    at: Ints  # (most inputs of a bucket,)
+    digits: Ints  # (most neighbours,)
+    choice: Ints  # (n,)
 
 
 @bare
+def _minimum(plan: Plan, desk: Desk) -> None:
+    """The choice, having sent all messages."""
+    n = plan.order.size
+    slack = TIED / n * _size(desk.values, plan.tables)
+    toll_slack = TIED / n * _size(desk.toll, plan.firsts)
+    at, choice = desk.at, desk.choice
+    for t in range(n):
+        _send(t, slack, toll_slack, plan, desk)
+    for t in range(n - 1, -1, -1):
+        first, bag = plan.input_offsets[t], plan.bag_offsets[t]
+        inputs = plan.input_offsets[t + 1] - first
+        for i in range(inputs):
+            at[i] = plan.starts[first + i]
+            for q in range(plan.bag_offsets[t + 1] - bag):
+                at[i] += choice[plan.bags[bag + q]] * _stride(t, q, i, plan)
+        best, _, _ = _pick(t, slack, toll_slack, plan, desk)
+        choice[plan.order[t]] = best
+
+
+@inner
 def _size(entries: Array, offsets: Ints) -> float:
     """The sum over the blocks of the largest entry in size."""
     total = 0.0
@@ -218,82 +231,62 @@ def _size(entries: Array, offsets: Ints) -> float:
     return total
 
 
-@compiled
-def _strides(t: int, plan: Plan) -> Ints:
-    """How the inputs of bucket t move with each variable of its bag: (bag, inputs)."""
-    width = plan.bag_offsets[t + 1] - plan.bag_offsets[t] + 1
+@inner
+def _stride(t: int, q: int, i: int, plan: Plan) -> int:
+    """How input i of bucket t moves with the q-th variable of its bag."""
     inputs = plan.input_offsets[t + 1] - plan.input_offsets[t]
-    return plan.strides[plan.stride_offsets[t] : plan.stride_offsets[t + 1]].reshape(width, inputs)
+    return int(plan.strides[plan.stride_offsets[t] + q * inputs + i])
 
 
-@compiled
-def _own(t: int, plan: Plan, toll: Array) -> Array:
-    """The tolls of the candidates of the variable that bucket t eliminates."""
-    v = plan.order[t]
-    return toll[plan.firsts[v] : plan.firsts[v + 1]]
-
-
-@compiled
-def _send(
-    t: int,
-    plan: Plan,
-    values: Array,
-    tolls: Array,
-    toll: Array,
-    slack: tuple[float, float],
-    at: Ints,
-    sums: Array,
-) -> None:
+@inner
+def _send(t: int, slack: float, toll_slack: float, plan: Plan, desk: Desk) -> None:
     """The message of bucket t: the least sum, and the toll of its choice, at all of N(v)."""
+    at, digits = desk.at, desk.digits
     bag = plan.bags[plan.bag_offsets[t] : plan.bag_offsets[t + 1]]
-    strides = _strides(t, plan)
-    own = _own(t, plan, toll)
-    for i in range(strides.shape[1]):
+    inputs = plan.input_offsets[t + 1] - plan.input_offsets[t]
+    for i in range(inputs):
         at[i] = plan.starts[plan.input_offsets[t] + i]
-    digits = np.zeros(bag.size, np.int64)
+    for q in range(bag.size):
+        digits[q] = 0
     for e in range(plan.messages[t], plan.messages[t + 1]):
-        _, values[e], tolls[e] = _pick(
-            at, strides[-1], plan.heard[t], values, tolls, own, slack, sums
-        )
+        _, desk.values[e], desk.tolls[e] = _pick(t, slack, toll_slack, plan, desk)
         for q in range(bag.size - 1, -1, -1):
             if digits[q] + 1 < plan.counts[bag[q]]:
                 digits[q] += 1
-                for i in range(strides.shape[1]):
-                    at[i] += strides[q, i]
+                for i in range(inputs):
+                    at[i] += _stride(t, q, i, plan)
                 break
-            for i in range(strides.shape[1]):
-                at[i] -= digits[q] * strides[q, i]
+            for i in range(inputs):
+                at[i] -= digits[q] * _stride(t, q, i, plan)
             digits[q] = 0
 
 
-@bare
+@inner
 def _pick(
-    at: Ints,
-    strides: Ints,
-    heard: int,
-    values: Array,
-    tolls: Array,
-    own: Array,
-    slack: tuple[float, float],
-    sums: Array,
+    t: int, slack: float, toll_slack: float, plan: Plan, desk: Desk
 ) -> tuple[int, float, float]:
     """The candidate to take with the rest of the bag fixed, the least sum and the toll."""
-    for c in range(own.size):
-        sums[0, c] = 0.0
-        sums[1, c] = own[c]
-    for i in range(strides.size):
-        p = at[i]
-        for c in range(own.size):
-            sums[0, c] += values[p]
+    values, tolls, at = desk.values, desk.tolls, desk.at
+    sums, costs = desk.sums[0], desk.sums[1]
+    first, count = plan.firsts[plan.order[t]], plan.counts[plan.order[t]]
+    last = plan.bag_offsets[t + 1] - plan.bag_offsets[t]
+    heard = plan.heard[t]
+    for c in range(count):
+        sums[c] = 0.0
+        costs[c] = desk.toll[first + c]
+    for i in range(plan.input_offsets[t + 1] - plan.input_offsets[t]):
+        p, stride = at[i], _stride(t, last, i, plan)
+        for c in range(count):
+            sums[c] += values[p]
             if i >= heard:
-                sums[1, c] += tolls[p]
-            p += strides[i]
-    least = sums[0, 0]
-    for c in range(1, own.size):
-        least = min(least, sums[0, c])
+                costs[c] += tolls[p]
+            p += stride
+    least = sums[0]
+    for c in range(1, count):
+        least = min(least, sums[c])
     best = -1
-    for c in range(own.size):
-        if sums[0, c] <= least + slack[0] and (best < 0 or sums[1, c] < sums[1, best] - slack[1]):
+    for c in range(count):
+        if sums[c] <= least + slack and (best < 0 or costs[c] < costs[best] - toll_slack):
             best = c
     best = max(best, 0)
-    return best, least, sums[1, best]
+    return best, least, costs[best]

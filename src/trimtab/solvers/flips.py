@@ -9,20 +9,21 @@ followed, then lets go; what is no better is undone.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.arrays import Array, Bools, Ints
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import Structure, bare, inner
 from trimtab.solvers.starts import uniform
 
 LEAST = 1e-12  # of the entries that are summed: what falls less is no gain
 PICK = -1  # what a random number decides, where others are about a variable
 
 
-class Tables(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tables(Structure):
     """A sum of tables, and which of them a variable is in."""
 
     counts: Ints  # (n,) candidates of each variable
@@ -34,7 +35,8 @@ class Tables(NamedTuple):
     flat: Array  # the entries
 
 
-class Search(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Search(Structure):
     """A search on its way."""
 
     choice: Ints  # (n,)
@@ -60,40 +62,21 @@ def descend(
         lookups: table entries looked at.
         seed: of the kicks at random.
     """
-    sizes = np.fromiter((scope.size for scope in scopes), np.int64, len(scopes))
-    tables = _tables(offsets_of(sizes), np.concatenate(scopes), counts, flat)
-    return _search(tables, choice.copy(), lookups, seed)
-
-
-@compiled
-def _tables(offsets: Ints, reads: Ints, counts: Ints, flat: Array) -> Tables:
-    """Who reads a variable, by a counting sort."""
     n = counts.size
-    touch_offsets = np.zeros(n + 1, np.int64)
-    for v in reads:
-        touch_offsets[v + 1] += 1
-    for v in range(n):
-        touch_offsets[v + 1] += touch_offsets[v]
-    touch = np.empty(reads.size, np.int64)
-    strides = np.empty(reads.size, np.int64)
-    taken = touch_offsets[:-1].copy()
-    for f in range(offsets.size - 1):
-        stride = 1
-        for p in range(offsets[f + 1] - 1, offsets[f] - 1, -1):
-            v = reads[p]
-            touch[taken[v]] = f
-            strides[taken[v]] = stride
-            taken[v] += 1
-            stride *= counts[v]
-    return Tables(counts, offsets, reads, touch_offsets, touch, strides, flat)
-
-
-@compiled
-def _search(tables: Tables, choice: Ints, lookups: int, seed: int) -> tuple[Ints, int]:
-    n = choice.size
+    sizes = np.fromiter((scope.size for scope in scopes), np.int64, len(scopes))
+    reads = np.concatenate(scopes)
+    tables = Tables(
+        counts=counts,
+        offsets=offsets_of(sizes),
+        reads=reads,
+        touch_offsets=offsets_of(np.bincount(reads, minlength=n)),
+        touch=np.empty(reads.size, np.int64),
+        strides=np.empty(reads.size, np.int64),
+        flat=flat,
+    )
     search = Search(
-        choice=choice,
-        at=_entries(tables, choice),
+        choice=choice.copy(),
+        at=np.empty(sizes.size, np.int64),
         ring=np.empty(n, np.int64),
         ends=np.zeros(2, np.int64),
         waiting=np.zeros(n, np.bool_),
@@ -101,6 +84,34 @@ def _search(tables: Tables, choice: Ints, lookups: int, seed: int) -> tuple[Ints
         log=np.empty((2, 64 * n), np.int64),
         sizes=np.zeros(2, np.int64),
     )
+    _sort(tables, search)
+    _search(lookups, seed, tables, search)
+    return search.choice, int(search.sizes[1])
+
+
+@bare
+def _sort(tables: Tables, search: Search) -> None:
+    """Who reads a variable, by a counting sort, and which entry of every table the choice is."""
+    counts, reads, offsets, taken = tables.counts, tables.reads, tables.offsets, search.ring
+    for v in range(counts.size):
+        taken[v] = tables.touch_offsets[v]
+    start = 0
+    for f in range(offsets.size - 1):
+        stride = 1
+        search.at[f] = start
+        for p in range(offsets[f + 1] - 1, offsets[f] - 1, -1):
+            v = reads[p]
+            tables.touch[taken[v]] = f
+            tables.strides[taken[v]] = stride
+            taken[v] += 1
+            search.at[f] += stride * search.choice[v]
+            stride *= counts[v]
+        start += stride
+
+
+@bare
+def _search(lookups: int, seed: int, tables: Tables, search: Search) -> None:
+    n = search.choice.size
     for v in range(n):
         _remind(v, search)
     _settle(-1, tables, search)
@@ -127,25 +138,9 @@ def _search(tables: Tables, choice: Ints, lookups: int, seed: int) -> tuple[Ints
             made += 1
             search.sizes[0] = 0
             _kept(_scatter(made, seed, tables, search), least, tables, search)
-    return search.choice, search.sizes[1]
 
 
-@compiled
-def _entries(tables: Tables, choice: Ints) -> Ints:
-    """Which entry of every table the choice is."""
-    at = np.empty(tables.offsets.size - 1, np.int64)
-    start = 0
-    for f in range(at.size):
-        index, size = 0, 1
-        for p in range(tables.offsets[f], tables.offsets[f + 1]):
-            index = index * tables.counts[tables.reads[p]] + choice[tables.reads[p]]
-            size *= tables.counts[tables.reads[p]]
-        at[f] = start + index
-        start += size
-    return at
-
-
-@bare
+@inner
 def _remind(v: int, search: Search) -> None:
     if not search.waiting[v]:
         search.waiting[v] = True
@@ -153,7 +148,7 @@ def _remind(v: int, search: Search) -> None:
         search.ends[1] += 1
 
 
-@bare
+@inner
 def _settle(held: int, tables: Tables, search: Search) -> float:
     """Flip what is waiting to its best, except the variable held; by how much the sum rises."""
     rise = 0.0
@@ -170,7 +165,7 @@ def _settle(held: int, tables: Tables, search: Search) -> float:
     return rise
 
 
-@bare
+@inner
 def _best(v: int, tables: Tables, search: Search) -> tuple[int, float]:
     """The best candidate of a variable, and by how much the sum rises with it."""
     now = search.choice[v]
@@ -193,7 +188,7 @@ def _best(v: int, tables: Tables, search: Search) -> tuple[int, float]:
     return best, least
 
 
-@bare
+@inner
 def _flip(v: int, candidate: int, tables: Tables, search: Search) -> float:
     """Choose a candidate, note what was, and remind the neighbours; by how much the sum rises."""
     size = search.sizes[0]
@@ -208,7 +203,7 @@ def _flip(v: int, candidate: int, tables: Tables, search: Search) -> float:
     return rise
 
 
-@bare
+@inner
 def _put(v: int, candidate: int, tables: Tables, search: Search) -> float:
     rise = 0.0
     step = candidate - search.choice[v]
@@ -221,7 +216,7 @@ def _put(v: int, candidate: int, tables: Tables, search: Search) -> float:
     return rise
 
 
-@bare
+@inner
 def _kept(rise: float, least: float, tables: Tables, search: Search) -> bool:
     """Keep what has changed since the mark if the sum has fallen by more, else undo it."""
     if rise < -least:
@@ -237,7 +232,7 @@ def _kept(rise: float, least: float, tables: Tables, search: Search) -> bool:
     return False
 
 
-@bare
+@inner
 def _scatter(made: int, seed: int, tables: Tables, search: Search) -> float:
     """Put the variables of a random table anywhere and let all settle; how the sum rises."""
     f = int(uniform(seed, made, PICK) * (tables.offsets.size - 1))

@@ -8,15 +8,15 @@ reads it: what `line` minimises. All searches keep the u_i of the state they are
 
 from __future__ import annotations
 
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
-from trimtab.bases.monomial import MonomialArrays
-from trimtab.compiled import bare, compiled
+from trimtab.bases.features import offsets_of
+from trimtab.bases.monomial import MonomialArrays, feature
+from trimtab.compiled import Structure, bare, inner
 from trimtab.domain import BoundBox
 from trimtab.estimators.factor import invert
 from trimtab.graph import Graph
@@ -24,7 +24,8 @@ from trimtab.lcb import LCB
 from trimtab.solvers.line import Line, new_line
 
 
-class Landscape(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Landscape(Structure):
     """The LCB and its domain; arrays over all criteria or all knobs."""
 
     maps: MonomialArrays
@@ -44,44 +45,54 @@ class Landscape(NamedTuple):
     levels: Array
 
 
-class Work(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work(Structure):
     """Where a search is; only the entries of its own criteria are ever touched."""
 
-    columns: Ints  # (m,) where criterion i's inverse factor begins in U
+    columns: Ints  # (m + 1,) where criterion i's inverse factor begins in U
     U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
     u: Array  # (sum d,) R_i^{-1} phi_i at the present state
     rise: Array  # (most readers of a knob, degree + 1, widest d) the u_r of each reader
     line: Line
 
 
-# A landscape only points at arrays that live as long as their LCB.
-_LANDSCAPES: WeakKeyDictionary[LCB, Landscape] = WeakKeyDictionary()
+def new_landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
+    """The LCB for the kernels: it only points at arrays that live as long as their LCB."""
+    graph, book = lcb.problem.graph, lcb.estimators.book
+    own_offsets, own = _own(features.arrays, graph)
+    return Landscape(
+        maps=features.arrays,
+        blocks=book.blocks,
+        R=book.R,
+        weights=lcb.problem.weights,
+        radii=lcb.radii,
+        scope_offsets=graph.scope_offsets,
+        scope=graph.scope_knobs,
+        touch_offsets=graph.touch_offsets,
+        touch=graph.touch_criteria,
+        own_offsets=own_offsets,
+        own=own,
+        low=domain.low,
+        high=domain.high,
+        level_offsets=domain.level_offsets,
+        levels=domain.level_values,
+    )
 
 
-def landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
-    """The LCB for the kernels."""
-    known = _LANDSCAPES.get(lcb)
-    if known is None:
-        graph, book = lcb.problem.graph, lcb.estimators.book
-        own_offsets, own = _own(features.arrays, graph)
-        known = _LANDSCAPES[lcb] = Landscape(
-            maps=features.arrays,
-            blocks=book.blocks,
-            R=book.R,
-            weights=lcb.problem.weights,
-            radii=lcb.radii,
-            scope_offsets=graph.scope_offsets,
-            scope=graph.scope_knobs,
-            touch_offsets=graph.touch_offsets,
-            touch=graph.touch_criteria,
-            own_offsets=own_offsets,
-            own=own,
-            low=domain.low,
-            high=domain.high,
-            level_offsets=domain.level_offsets,
-            levels=domain.level_values,
-        )
-    return known
+def new_work(land: Landscape) -> Work:
+    """Room for a search of all knobs."""
+    maps = land.maps
+    d = np.diff(maps.offsets)
+    degree = int(max(maps.p.max(initial=0), maps.q.max(initial=0)))
+    readers = int(np.diff(land.touch_offsets).max())
+    columns = offsets_of(d * (d + 1) // 2)
+    return Work(
+        columns=columns,
+        U=np.empty(int(columns[-1])),
+        u=np.empty(int(maps.offsets[-1])),
+        rise=np.empty((readers, degree + 1, int(d.max()))),
+        line=new_line(degree, readers),
+    )
 
 
 def _own(maps: MonomialArrays, graph: Graph) -> tuple[Ints, Ints]:
@@ -98,33 +109,12 @@ def _own(maps: MonomialArrays, graph: Graph) -> tuple[Ints, Ints]:
     return np.append(starts, key.size), feature[order]
 
 
-@compiled
-def prepare(land: Landscape, knobs: Ints, criteria: Ints) -> Work:
-    """Invert the factors of the criteria that take part, and make room for the rest."""
-    maps, offsets = land.maps, land.maps.offsets
-    degree = widest = size = readers = 0
+@bare
+def prepare(criteria: Ints, land: Landscape, work: Work) -> None:
+    """Invert the factors of the criteria that take part."""
     for i in criteria:
-        d = offsets[i + 1] - offsets[i]
-        widest = max(widest, d)
-        size += d * (d + 1) // 2
-        for f in range(offsets[i], offsets[i + 1]):
-            degree = max(degree, maps.p[f], maps.q[f])
-    for j in knobs:
-        readers = max(readers, land.touch_offsets[j + 1] - land.touch_offsets[j])
-    work = Work(
-        columns=np.empty(land.radii.size, np.int64),
-        U=np.empty(size),
-        u=np.empty(offsets[-1]),
-        rise=np.empty((readers, degree + 1, widest)),
-        line=new_line(degree, readers),
-    )
-    start = 0
-    for i in criteria:
-        d = offsets[i + 1] - offsets[i]
-        work.columns[i] = start
-        invert(land.R, land.blocks[i], d, work.U, start)
-        start += d * (d + 1) // 2
-    return work
+        d = land.maps.offsets[i + 1] - land.maps.offsets[i]
+        invert(land.R, land.blocks[i], d, work.U, work.columns[i])
 
 
 @bare
@@ -137,7 +127,7 @@ def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
         u[lo:hi] = 0.0
         column = work.columns[i]
         for f in range(lo, hi):
-            x = maps.scale[i] * power(s[maps.a[f]], maps.p[f]) * power(s[maps.b[f]], maps.q[f])
+            x = feature(i, f, s, maps)
             for r in range(f, hi):
                 u[r] += x * work.U[column + r - f]
             column += hi - f
@@ -151,7 +141,7 @@ def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
     return value
 
 
-@bare
+@inner
 def power(x: float, n: int) -> float:
     """x^n for a whole n >= 0."""
     if n == 0:
@@ -162,13 +152,11 @@ def power(x: float, n: int) -> float:
     return y
 
 
-@bare
+@inner
 def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
-    """Make `work.line` and `work.rise` what F and the u_i are along knob j; the degree.
-
-    One function on purpose: handing these structures on costs more than the arithmetic.
-    """
-    offsets, a, b, p, q, scale = land.maps
+    """Make `work.line` and `work.rise` what F and the u_i are along knob j; the degree."""
+    maps = land.maps
+    offsets, a, b, p, q, scale = maps.offsets, maps.a, maps.b, maps.p, maps.q, maps.scale
     A, U, u = work.line.A, work.U, work.u
     begin, end = land.touch_offsets[j], land.touch_offsets[j + 1]
     A[:] = 0.0
@@ -243,7 +231,7 @@ def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
     return highest
 
 
-@bare
+@inner
 def put(j: int, x: float, degree: int, s: Array, land: Landscape, work: Work) -> None:
     """Move knob j to x, along the slice just made."""
     s[j] = x

@@ -14,12 +14,12 @@ features linear in x, F is concave: the ends and the anchor suffice.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import Structure, bare, inner
 
 SAMPLES_PER_DEGREE = 4  # a gap between samples for every half power of Q
 NEWTON_STEPS = 60
@@ -28,7 +28,8 @@ SHARE = 1e-3  # of the least gain that counts: smaller errors do not matter
 FAR = 0.2  # of the interval: what counts as another place than the present one
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line(Structure):
     """G along a knob, and room for the points to look at."""
 
     A: Array  # (degree + 1,)
@@ -42,7 +43,6 @@ class Line(NamedTuple):
     bend: Array
 
 
-@compiled
 def new_line(degree: int, readers: int) -> Line:
     """Room for a line of this degree with so many readers."""
     most = SAMPLES_PER_DEGREE * max(degree, 1) + 2 + 3 * degree * readers
@@ -59,7 +59,7 @@ def new_line(degree: int, readers: int) -> Line:
     )
 
 
-@bare
+@inner
 def scale_of(degree: int, readers: int, line: Line) -> float:
     """A size that no value of F along the knob exceeds; 0 only where F is 0 everywhere."""
     size = 0.0
@@ -73,7 +73,7 @@ def scale_of(degree: int, readers: int, line: Line) -> float:
     return size
 
 
-@bare
+@inner
 def width_of(x: float, degree: int, readers: int, line: Line) -> float:
     """The width of all readers at x."""
     size = 0.0
@@ -164,7 +164,7 @@ def elsewhere(
     return x_best
 
 
-@bare
+@inner
 def _turn(left: float, right: float, falling: bool, degree: int, readers: int, line: Line) -> float:
     """Where the slope stops falling (or rising) between two points, roughly."""
     for _ in range(TURN_STEPS):
@@ -177,7 +177,7 @@ def _turn(left: float, right: float, falling: bool, degree: int, readers: int, l
     return 0.5 * (left + right)
 
 
-@bare
+@inner
 def _look(low: float, high: float, degree: int, readers: int, line: Line) -> int:
     """F and its derivatives at the points to look at, ascending in line.x: so many points.
 
@@ -232,7 +232,7 @@ def _look(low: float, high: float, degree: int, readers: int, line: Line) -> int
     return points
 
 
-@bare
+@inner
 def _narrow(q: float, dq: float, ddq: float, gap: float) -> bool:
     """Whether a dip of Q, seen from its right, may be narrower than a few gaps."""
     if ddq <= 0.0:
@@ -241,7 +241,7 @@ def _narrow(q: float, dq: float, ddq: float, gap: float) -> bool:
     return bool(bottom <= 8.0 * ddq * gap * gap)
 
 
-@bare
+@inner
 def _known(centre: float, reach: float, first: int, points: int, x: Array) -> bool:
     """Whether a dip at about the same place and of about the same width has its points already."""
     for n in range(first, points, 3):
@@ -251,7 +251,7 @@ def _known(centre: float, reach: float, first: int, points: int, x: Array) -> bo
     return False
 
 
-@bare
+@inner
 def _Q(x: float, degree: int, c: int, line: Line) -> tuple[float, float, float]:
     """Q of one reader at x, and its first two derivatives."""
     if degree == 2:  # nearly always; written out, it is several times faster
@@ -268,7 +268,7 @@ def _Q(x: float, degree: int, c: int, line: Line) -> tuple[float, float, float]:
     return q, dq, ddq
 
 
-@bare
+@inner
 def _bottom_of_Q(left: float, right: float, degree: int, c: int, line: Line) -> float:
     """A point in (left, right) where one reader's Q turns from falling to rising."""
     x = 0.5 * (left + right)
@@ -302,7 +302,7 @@ def height(x: float, degree: int, readers: int, line: Line) -> float:
     return float(y + line.toll[1] * abs(x - line.toll[0]))
 
 
-@bare
+@inner
 def _curve(x: float, degree: int, readers: int, line: Line) -> tuple[float, float, float]:
     """F along the knob, its slope and its curvature, at x."""
     y = slope = curvature = 0.0
@@ -321,7 +321,7 @@ def _curve(x: float, degree: int, readers: int, line: Line) -> tuple[float, floa
     return y, slope, curvature
 
 
-@bare
+@inner
 def _valley(
     left: float,
     right: float,

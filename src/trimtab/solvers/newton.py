@@ -13,10 +13,13 @@ and the step solves curvature p = -slope by conjugate gradients. Only steps down
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import bare, compiled
+from trimtab.bases.features import offsets_of
+from trimtab.compiled import Structure, inner
 from trimtab.solvers.landscape import Landscape, Work, power, refresh
 
 STEPS = 50
@@ -26,7 +29,48 @@ ROUNDING = 1e-14  # relative
 CURVED = 1e-12  # relative: curvature below this is none
 
 
-@compiled
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model(Structure):
+    """F near a state, to second order, and room for the step; only near knobs are ever touched."""
+
+    starts: Ints  # (m + 1,) where each criterion's block begins in H
+    H: Array  # the curvature of each criterion over its scope
+    slope: Array  # (k,)
+    step: Array  # (k,)
+    trial: Array  # (k,)
+    inside: Ints  # (k,) the knobs in which F is smooth
+    slot: Ints  # (k,) where in the scope at hand a knob is
+    diagonal: Array  # (k,)
+    p: Array  # (k,)
+    Hp: Array  # (k,)
+    rest: Array  # (k,)
+    B: Array  # (largest scope, widest d)
+    along: Array  # (largest scope,)
+
+
+def new_model(land: Landscape) -> Model:
+    """Room for steps of all knobs."""
+    k = land.low.size
+    n, d = np.diff(land.scope_offsets), np.diff(land.maps.offsets)
+    starts = offsets_of(n * n)
+    return Model(
+        starts=starts,
+        H=np.empty(int(starts[-1])),
+        slope=np.empty(k),
+        step=np.empty(k),
+        trial=np.empty(k),
+        inside=np.empty(k, np.int64),
+        slot=np.empty(k, np.int64),
+        diagonal=np.empty(k),
+        p=np.empty(k),
+        Hp=np.empty(k),
+        rest=np.empty(k),
+        B=np.empty((int(n.max()), int(d.max()))),
+        along=np.empty(int(n.max())),
+    )
+
+
+@inner
 def polish(
     s: Array,
     value: float,
@@ -37,32 +81,30 @@ def polish(
     settled: float,
     land: Landscape,
     work: Work,
+    model: Model,
+    free: Ints,
 ) -> float:
     """Move s down to where the slope vanishes, as far as Newton's method gets; F there."""
-    k = s.size
-    starts = np.empty(land.radii.size, np.int64)  # of each criterion's block in H
-    size = 0
+    slope, step, trial, inside = model.slope, model.step, model.trial, model.inside
     for i in criteria:
-        starts[i] = size
-        n = land.scope_offsets[i + 1] - land.scope_offsets[i]
-        size += n * n
-    H = np.empty(size)
-    slope, step, trial = np.zeros(k), np.zeros(k), s.copy()
+        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            trial[land.scope[n]] = s[land.scope[n]]
     accuracy = ROUGHLY
     for _ in range(STEPS):
-        _quadratic_model(s, criteria, starts, land, work, slope, H)
-        inside = _inside(s, current, price, knobs, land)
+        _quadratic_model(s, criteria, land, work, model, free)
+        size = _inside(s, current, price, knobs, land, inside)
         steepest = 0.0
-        for j in inside:
+        for j in inside[:size]:
             slope[j] += price[j] if s[j] > current[j] else (-price[j] if s[j] < current[j] else 0.0)
             steepest = max(steepest, abs(slope[j]))
-        if inside.size == 0 or steepest == 0.0:
+        if size == 0 or steepest == 0.0:
             break
-        _conjugate_gradients(inside, criteria, starts, land, slope, H, step, accuracy)
+        _conjugate_gradients(inside[:size], criteria, land, model, accuracy)
         length = 1.0
         better = False
+        after = value
         for _ in range(HALVINGS):
-            for j in inside:
+            for j in inside[:size]:
                 x = min(max(s[j] + length * step[j], land.low[j]), land.high[j])
                 across = (s[j] - current[j]) * (x - current[j]) < 0.0
                 trial[j] = current[j] if price[j] > 0.0 and across else x
@@ -78,7 +120,7 @@ def polish(
         if better:
             gain = value - after
             value = after
-            for j in inside:
+            for j in inside[:size]:
                 s[j] = trial[j]
         if gain <= settled * abs(value):
             if accuracy == FULLY:
@@ -88,10 +130,11 @@ def polish(
     return value
 
 
-@compiled
-def _inside(s: Array, current: Array, price: Array, knobs: Ints, land: Landscape) -> Ints:
-    """The knobs in which F is smooth at s."""
-    inside = np.empty(knobs.size, np.int64)
+@inner
+def _inside(
+    s: Array, current: Array, price: Array, knobs: Ints, land: Landscape, inside: Ints
+) -> int:
+    """The knobs in which F is smooth at s: so many."""
     n = 0
     for j in knobs:
         continuous = land.level_offsets[j] == land.level_offsets[j + 1]
@@ -99,50 +142,72 @@ def _inside(s: Array, current: Array, price: Array, knobs: Ints, land: Landscape
         if continuous and land.low[j] < s[j] < land.high[j] and not kink:
             inside[n] = j
             n += 1
-    return inside[:n]
+    return n
 
 
-@compiled
+@inner
+def _clear(x: Array, criteria: Ints, land: Landscape) -> None:
+    """Zero for every knob that these criteria read."""
+    for i in criteria:
+        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            x[land.scope[n]] = 0.0
+
+
+@inner
 def _quadratic_model(
-    s: Array, criteria: Ints, starts: Ints, land: Landscape, work: Work, slope: Array, H: Array
+    s: Array, criteria: Ints, land: Landscape, work: Work, model: Model, free: Ints
 ) -> None:
-    """The slope of F at s, and its curvature, block after block."""
-    offsets, first, second, p, q, scale = land.maps
-    slot = np.zeros(s.size, np.int64)
-    slope[:] = 0.0
-    H[:] = 0.0
+    """The slope of F at s, and its curvature, block after block, by the free knobs alone.
+
+    Those are marked by 0 or more.
+    """
+    maps, slot, slope, B, along = land.maps, model.slot, model.slope, model.B, model.along
+    offsets, first, second, scale = maps.offsets, maps.a, maps.b, maps.scale
+    _clear(slope, criteria, land)
     for i in criteria:
         lo, d = offsets[i], offsets[i + 1] - offsets[i]
         scope = land.scope[land.scope_offsets[i] : land.scope_offsets[i + 1]]
         n = scope.size
         for r in range(n):
             slot[scope[r]] = r
+            if free[scope[r]] >= 0:
+                for g in range(d):
+                    B[r, g] = 0.0
         u = work.u[lo : lo + d]
-        length = np.sqrt((u * u).sum())
+        square = 0.0
+        for g in range(d):
+            square += u[g] * u[g]
+        length = np.sqrt(square)
         v = land.blocks[i] + d * (d + 1) // 2
         share = land.radii[i] / length if length > 0.0 else 0.0
-        B = np.zeros((n, d))
-        block = H[starts[i] : starts[i] + n * n]
+        block = model.H[model.starts[i] : model.starts[i] + n * n]
+        block[:] = 0.0
         column = work.columns[i]
         for f in range(lo, lo + d):
+            m = maps.p[f] if free[first[f]] >= 0 else 0
+            n_b = maps.q[f] if free[second[f]] >= 0 else 0
+            if m == 0 and n_b == 0:
+                column += d - (f - lo)
+                continue
             pull = 0.0
             for g in range(f - lo, d):
                 pull += work.U[column + g - (f - lo)] * (land.R[v + g] - share * u[g])
             a, b = slot[first[f]], slot[second[f]]
-            x, y, m, n_b = s[first[f]], s[second[f]], p[f], q[f]
+            x, y = s[first[f]], s[second[f]]
+            left, right = power(x, maps.p[f]), power(y, maps.q[f])
             c = scale[i] * land.weights[i]
             if m > 0:
-                by_a = m * power(x, m - 1) * power(y, n_b)
+                by_a = m * power(x, m - 1) * right
                 slope[first[f]] += c * pull * by_a
                 _add_column(B[a], scale[i] * by_a, work.U, column, f - lo, d)
                 if m > 1:
-                    block[a * n + a] += c * pull * m * (m - 1) * power(x, m - 2) * power(y, n_b)
+                    block[a * n + a] += c * pull * m * (m - 1) * power(x, m - 2) * right
             if n_b > 0:
-                by_b = n_b * power(x, m) * power(y, n_b - 1)
+                by_b = n_b * left * power(y, n_b - 1)
                 slope[second[f]] += c * pull * by_b
                 _add_column(B[b], scale[i] * by_b, work.U, column, f - lo, d)
                 if n_b > 1:
-                    bend = n_b * (n_b - 1) * power(x, m) * power(y, n_b - 2)
+                    bend = n_b * (n_b - 1) * left * power(y, n_b - 2)
                     block[b * n + b] += c * pull * bend
             if m > 0 and n_b > 0:
                 mixed = c * pull * m * n_b * power(x, m - 1) * power(y, n_b - 1)
@@ -151,31 +216,38 @@ def _quadratic_model(
             column += d - (f - lo)
         if share == 0.0:
             continue
-        along = np.zeros(n)
         for r in range(n):
+            if free[scope[r]] < 0:
+                continue
+            along[r] = 0.0
             for g in range(d):
                 along[r] += B[r, g] * u[g] / length
-        for r in range(n):
-            for t in range(n):
+            for t in range(r + 1):
+                if free[scope[t]] < 0:
+                    continue
                 both = 0.0
                 for g in range(d):
                     both += B[r, g] * B[t, g]
-                block[r * n + t] -= land.weights[i] * share * (both - along[r] * along[t])
+                bend = land.weights[i] * share * (both - along[r] * along[t])
+                block[r * n + t] -= bend
+                if t < r:
+                    block[t * n + r] -= bend
 
 
-@bare
+@inner
 def _add_column(out: Array, x: float, U: Array, column: int, first: int, d: int) -> None:
     for g in range(first, d):
         out[g] += x * U[column + g - first]
 
 
-@bare
-def _times(p: Array, criteria: Ints, starts: Ints, land: Landscape, H: Array, out: Array) -> None:
-    """The curvature times p."""
-    out[:] = 0.0
+@inner
+def _times_p(criteria: Ints, land: Landscape, model: Model) -> None:
+    """Hp, the curvature times p."""
+    H, p, out = model.H, model.p, model.Hp
+    _clear(out, criteria, land)
     for i in criteria:
         lo, hi = land.scope_offsets[i], land.scope_offsets[i + 1]
-        h = starts[i]
+        h = model.starts[i]
         for r in range(lo, hi):
             x = 0.0
             for c in range(lo, hi):
@@ -184,32 +256,25 @@ def _times(p: Array, criteria: Ints, starts: Ints, land: Landscape, H: Array, ou
             out[land.scope[r]] += x
 
 
-@compiled
+@inner
 def _conjugate_gradients(
-    inside: Ints,
-    criteria: Ints,
-    starts: Ints,
-    land: Landscape,
-    slope: Array,
-    H: Array,
-    step: Array,
-    accuracy: float,
+    inside: Ints, criteria: Ints, land: Landscape, model: Model, accuracy: float
 ) -> None:
     """Solve curvature step = -slope over the inside knobs, until the curvature turns negative."""
-    k = step.size
-    diagonal = np.zeros(k)
+    slope, step, diagonal = model.slope, model.step, model.diagonal
+    p, Hp, rest = model.p, model.Hp, model.rest
+    _clear(diagonal, criteria, land)
+    _clear(p, criteria, land)
     for i in criteria:
         lo, hi = land.scope_offsets[i], land.scope_offsets[i + 1]
         for r in range(hi - lo):
-            diagonal[land.scope[lo + r]] += H[starts[i] + r * (hi - lo) + r]
+            diagonal[land.scope[lo + r]] += model.H[model.starts[i] + r * (hi - lo) + r]
     top = 0.0
     for j in inside:
         top = max(top, abs(diagonal[j]))
-    step[:] = 0.0
-    p, Hp = np.zeros(k), np.zeros(k)
-    rest = np.zeros(k)
     rho = 0.0
     for j in inside:
+        step[j] = 0.0
         rest[j] = -slope[j]
         diagonal[j] = max(diagonal[j], CURVED * top)
         if diagonal[j] == 0.0:
@@ -218,7 +283,7 @@ def _conjugate_gradients(
         rho += rest[j] * p[j]
     begin = rho
     for n in range(2 * inside.size + 20):
-        _times(p, criteria, starts, land, H, Hp)
+        _times_p(criteria, land, model)
         bend = size = 0.0
         for j in inside:
             bend += p[j] * Hp[j]

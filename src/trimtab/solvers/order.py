@@ -9,17 +9,17 @@ this took as many entries as the smallest bag first or fewer, up to 40 times, an
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.arrays import Bools, Ints
-from trimtab.compiled import bare, compiled
+from trimtab.compiled import Structure, bare, inner
 from trimtab.solvers.starts import mix
 
 
-class Moral(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moral(Structure):
     """The moral graph of the variables not yet eliminated, as linked lists and a set of pairs."""
 
     counts: Ints  # (n,)
@@ -32,7 +32,20 @@ class Moral(NamedTuple):
     edges: Ints  # (1,) so far, eliminated variables included
 
 
-@compiled
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Queue(Structure):
+    """The variables not yet eliminated, the next one first: a heap that knows who is where."""
+
+    heap: Ints  # (n,)
+    size: Ints  # (1,)
+    place: Ints  # (n,) in the heap, or -1
+    fills: Ints  # (n,) the weight of the edges that eliminating a variable makes necessary
+    sizes: Ints  # (n,) the entries of its bag
+    near: Ints  # (64,) neighbours; a bag within 2^63 entries has no more
+    marks: Ints  # (n,)
+    changed: Ints  # (n,)
+
+
 def elimination_order(
     offsets: Ints, reads: Ints, counts: Ints, most: int
 ) -> tuple[Ints, Ints, Ints, int]:
@@ -43,79 +56,132 @@ def elimination_order(
     more is refused at once.
     """
     n = counts.size
-    free = 0
-    for v in range(n):
-        free += counts[v] > 1
-    order = np.empty(n, np.int64)
-    bag_offsets = np.zeros(n + 1, np.int64)
+    order, bag_offsets = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+    free = int(np.count_nonzero(counts > 1))
     if n + free > most:
         return order, bag_offsets, order, most + 1
     room = int(free * np.log2(most / (2.0 * free))) + 1 if free > 0 else 1
     bags = np.empty(room, np.int64)
-    refused = order, bag_offsets, bags, most + 1
-    graph = _new_graph(counts, room)
-    if not _join_scopes(offsets, reads, most, graph):
-        return refused
-    near = np.empty(64, np.int64)  # a bag within 2^63 entries has no more variables
-    fills = np.empty(n, np.int64)
-    sizes = np.empty(n, np.int64)
-    changed = np.empty(n, np.int64)
-    marks = np.full(n, -1)
-    heap = [(0, 0, 0) for _ in range(0)]
-    for v in range(n):
-        fills[v], sizes[v] = _cost(v, most, near, graph)
-        if sizes[v] <= most:
-            heap.append((fills[v], sizes[v], -v))
-    heapify(heap)
-    entries = 0
-    done = 0
-    while len(heap) > 0:
-        fill, size, minus = heappop(heap)
-        v = -minus
-        if graph.gone[v] or fills[v] != fill or sizes[v] != size:
-            continue
-        entries += size
-        if entries > most:
-            return refused
-        left, _ = _neighbours(v, most, near, graph)
-        bag_offsets[done + 1] = bag_offsets[done] + left
-        bag = bags[bag_offsets[done] : bag_offsets[done + 1]]
-        _sort_into(bag, near)
-        order[done] = v
-        stale = _eliminate(v, bag, done, marks, changed, graph)
-        if stale < 0:
-            return refused
-        for c in range(stale):
-            u = changed[c]
-            fills[u], sizes[u] = _cost(u, most, near, graph)
-            if sizes[u] <= most:
-                heappush(heap, (fills[u], sizes[u], -u))
-        done += 1
-    if done < n:
-        return refused
-    return order, bag_offsets, bags[: bag_offsets[n]], entries
-
-
-@compiled
-def _new_graph(counts: Ints, room: int) -> Moral:
-    """No edges yet, and room for so many."""
-    slots = 2
-    while slots < 2 * room:
-        slots *= 2
-    n = counts.size
-    return Moral(
+    graph = Moral(
         counts=counts,
         gone=np.zeros(n, np.bool_),
         degree=np.zeros(n, np.int64),
         head=np.full(n, -1),
         after=np.empty(2 * room, np.int64),
         other=np.empty(2 * room, np.int64),
-        pairs=np.full(slots, -1),
+        pairs=np.full(1 << (2 * room - 1).bit_length(), -1),
         edges=np.zeros(1, np.int64),
     )
+    queue = Queue(
+        heap=np.empty(n, np.int64),
+        size=np.zeros(1, np.int64),
+        place=np.full(n, -1),
+        fills=np.empty(n, np.int64),
+        sizes=np.empty(n, np.int64),
+        near=np.empty(64, np.int64),
+        marks=np.full(n, -1),
+        changed=np.empty(n, np.int64),
+    )
+    entries = _order(offsets, reads, most, graph, queue, order, bag_offsets, bags)
+    return order, bag_offsets, bags[: bag_offsets[n]], entries
 
 
 @bare
+def _order(
+    offsets: Ints,
+    reads: Ints,
+    most: int,
+    graph: Moral,
+    queue: Queue,
+    order: Ints,
+    bag_offsets: Ints,
+    bags: Ints,
+) -> int:
+    refused = most + 1
+    if not _join_scopes(offsets, reads, most, graph):
+        return refused
+    for v in range(order.size):
+        _weigh(v, most, graph, queue)
+    entries = 0
+    done = 0
+    while queue.size[0] > 0:
+        v = queue.heap[0]
+        entries += queue.sizes[v]
+        if entries > most:
+            return refused
+        _remove(v, queue)
+        left, _ = _neighbours(v, most, queue.near, graph)
+        bag_offsets[done + 1] = bag_offsets[done] + left
+        bag = bags[bag_offsets[done] : bag_offsets[done + 1]]
+        _sort_into(bag, queue.near)
+        order[done] = v
+        stale = _eliminate(v, bag, done, queue.marks, queue.changed, graph)
+        if stale < 0:
+            return refused
+        for c in range(stale):
+            _weigh(queue.changed[c], most, graph, queue)
+        done += 1
+    return entries if done == order.size else refused
+
+
+@inner
+def _weigh(v: int, most: int, graph: Moral, queue: Queue) -> None:
+    """What eliminating v now costs, and its place in the queue; none where that is too much."""
+    queue.fills[v], queue.sizes[v] = _cost(v, most, queue.near, graph)
+    if queue.sizes[v] > most:
+        if queue.place[v] >= 0:
+            _remove(v, queue)
+        return
+    if queue.place[v] < 0:
+        _put(queue.size[0], v, queue)
+        queue.size[0] += 1
+    _sift(queue.place[v], queue)
+
+
+@inner
+def _remove(v: int, queue: Queue) -> None:
+    queue.size[0] -= 1
+    last, place = queue.heap[queue.size[0]], queue.place[v]
+    queue.place[v] = -1
+    if last != v:
+        _put(place, last, queue)
+        _sift(place, queue)
+
+
+@inner
+def _put(place: int, v: int, queue: Queue) -> None:
+    queue.heap[place] = v
+    queue.place[v] = place
+
+
+@inner
+def _sift(place: int, queue: Queue) -> None:
+    """Let what is at a place of the heap go up or down to where it belongs."""
+    heap, v = queue.heap, queue.heap[place]
+    while place > 0 and _before(v, heap[(place - 1) // 2], queue):
+        _put(place, heap[(place - 1) // 2], queue)
+        place = (place - 1) // 2
+    while 2 * place + 1 < queue.size[0]:
+        child = 2 * place + 1
+        if child + 1 < queue.size[0] and _before(heap[child + 1], heap[child], queue):
+            child += 1
+        if not _before(heap[child], v, queue):
+            break
+        _put(place, heap[child], queue)
+        place = child
+    _put(place, v, queue)
+
+
+@inner
+def _before(a: int, b: int, queue: Queue) -> bool:
+    if queue.fills[a] != queue.fills[b]:
+        return bool(queue.fills[a] < queue.fills[b])
+    if queue.sizes[a] != queue.sizes[b]:
+        return bool(queue.sizes[a] < queue.sizes[b])
+    return a > b
+
+
+@inner
 def _join_scopes(offsets: Ints, reads: Ints, most: int, graph: Moral) -> bool:
     """Make every scope a clique; False if a table or the edges are too many."""
     for f in range(offsets.size - 1):
@@ -132,7 +198,7 @@ def _join_scopes(offsets: Ints, reads: Ints, most: int, graph: Moral) -> bool:
     return True
 
 
-@bare
+@inner
 def _slot(a: int, b: int, graph: Moral) -> tuple[int, int]:
     """The number of the pair, and where it is or would be in the set of pairs."""
     pair = (min(a, b) << 32) + max(a, b)
@@ -143,13 +209,13 @@ def _slot(a: int, b: int, graph: Moral) -> tuple[int, int]:
     return pair, slot
 
 
-@bare
+@inner
 def _joined(a: int, b: int, graph: Moral) -> bool:
     pair, slot = _slot(a, b, graph)
     return bool(graph.pairs[slot] == pair)
 
 
-@bare
+@inner
 def _join(a: int, b: int, graph: Moral) -> bool:
     """Add an edge that is not there yet; False without room for it."""
     e = graph.edges[0]
@@ -165,7 +231,7 @@ def _join(a: int, b: int, graph: Moral) -> bool:
     return True
 
 
-@bare
+@inner
 def _next(v: int, link: int, graph: Moral) -> int:
     """The link of v after this one, or the first after -1; those to the eliminated are cut out."""
     found = graph.head[v] if link < 0 else graph.after[link]
@@ -178,7 +244,7 @@ def _next(v: int, link: int, graph: Moral) -> int:
     return int(found)
 
 
-@bare
+@inner
 def _neighbours(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     """How many neighbours v has left, written to `near`, and its bag's entries.
 
@@ -195,7 +261,7 @@ def _neighbours(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     return left, size
 
 
-@bare
+@inner
 def _cost(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     """The weight of the edges that eliminating v makes necessary, and the entries of its bag."""
     left, size = _neighbours(v, most, near, graph)
@@ -208,7 +274,7 @@ def _cost(v: int, most: int, near: Ints, graph: Moral) -> tuple[int, int]:
     return fill, size
 
 
-@bare
+@inner
 def _sort_into(bag: Ints, near: Ints) -> None:
     for p in range(bag.size):
         q = p
@@ -218,7 +284,7 @@ def _sort_into(bag: Ints, near: Ints) -> None:
         bag[q] = near[p]
 
 
-@bare
+@inner
 def _eliminate(v: int, bag: Ints, mark: int, marks: Ints, changed: Ints, graph: Moral) -> int:
     """Join all neighbours of v; how many variables' cost has changed, or -1 without room."""
     graph.gone[v] = True

@@ -27,6 +27,10 @@ MINIMA, MIXTURES = 4, 2  # how many are mixed, and how often
 LOOKUPS_PER_KNOB = 300  # among mixtures, at effort 1
 LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
 BUDGET = 2**27
+TOO_LARGE = (
+    "the lower confidence bound is not finite at its minimum; the losses or radii are too large "
+    "for floating point: rescale them"
+)
 ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
 
 
@@ -79,10 +83,7 @@ def solve(
             state[knobs] = found.state
             total = _sum(total, found)
     if not np.isfinite(total.value):
-        raise SolverFailed(
-            f"the lower confidence bound is {total.value} at its minimum; the losses or radii "
-            "are too large for floating point: rescale them"
-        )
+        raise SolverFailed(TOO_LARGE)
     return replace(total, state=state)
 
 

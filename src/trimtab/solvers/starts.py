@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.compiled import bare
+from trimtab.compiled import bare, inner
 
 
 @bare
@@ -21,7 +21,7 @@ def mix(x: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@bare
+@inner
 def uniform(seed: int, start: int, knob: int) -> float:
     """A number in [0, 1) that looks random for every (seed, start, knob)."""
     z = mix(mix(mix(np.uint64(seed)) + np.uint64(start)) + np.uint64(knob))

@@ -9,16 +9,16 @@ which are lower triangular, so that the sums u.v and u.u are the same up to the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
 from trimtab.bases.features import offsets_of
-from trimtab.bases.monomial import MonomialArrays
-from trimtab.compiled import bare, compiled
+from trimtab.bases.monomial import MonomialArrays, feature
+from trimtab.compiled import Structure, bare, inner
 from trimtab.estimators.factor import invert
 from trimtab.solvers.part import Part
 
@@ -63,13 +63,16 @@ def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
             knobs=part.knobs.copy(),
             firsts=offsets_of(counts),
             values=np.concatenate(candidates),
+            starts=starts,
             maps=features.arrays,
             blocks=book.blocks,
             R=book.R,
             weights=part.lcb.problem.weights,
             radii=part.lcb.radii,
         )
-        _tabulate_all(flat, starts, factors, part.now.copy())
+        widest = int(part.lcb.problem.dims[part.criteria].max())
+        desk = _desk(widest, max(scope.size for scope in scopes))
+        _tabulate(flat, part.now.copy(), factors, desk)
     else:
         for c in range(part.criteria.size):
             flat[starts[c] : starts[c + 1]] = _by_value(part, c, scopes[c], candidates)
@@ -91,7 +94,8 @@ def _by_value(part: Part, c: int, scope: Ints, candidates: list[Array]) -> list[
     return table
 
 
-class Factors(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Factors(Structure):
     """Criteria with monomial features, and the candidates of the knobs they read."""
 
     criteria: Ints  # (c,)
@@ -100,6 +104,7 @@ class Factors(NamedTuple):
     knobs: Ints  # (n,)
     firsts: Ints  # (n + 1,) where the candidates of a knob begin
     values: Array  # the candidates
+    starts: Ints  # (c + 1,) where each table begins
     maps: MonomialArrays
     blocks: Ints  # (m + 1,) the augmented factor of criterion i in R
     R: Array
@@ -107,48 +112,66 @@ class Factors(NamedTuple):
     radii: Array  # (m,) beta_i
 
 
-class Work(NamedTuple):
-    """Room for one criterion."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Desk(Structure):
+    """Room for the widest criterion and the largest scope."""
 
     U: Array  # R^{-1}, column after column, the zeros above the diagonal left out
-    columns: Ints  # (d,) where each column begins
     phi: Array  # (d,)
     u: Array  # (d,)
-    v: Array  # (d,) R^{-1} b
     means: Array  # (d + 1,) the sums of the first terms of u.v
     squares: Array  # (d + 1,) and of u.u
     owned_offsets: Ints  # (scope + 1,)
     owned: Ints  # the features that contain a knob of the scope
+    digits: Ints  # (scope,) which candidate it is
+    ways: Ints  # (scope,) up or down
+    strides: Ints  # (scope,)
 
 
-@compiled
-def _tabulate_all(flat: Array, starts: Ints, factors: Factors, s: Array) -> None:
+def _desk(d: int, scope: int) -> Desk:
+    return Desk(
+        U=np.empty(d * (d + 1) // 2),
+        phi=np.empty(d),
+        u=np.empty(d),
+        means=np.zeros(d + 1),
+        squares=np.zeros(d + 1),
+        owned_offsets=np.zeros(scope + 1, np.int64),
+        owned=np.empty(2 * d, np.int64),
+        digits=np.empty(scope, np.int64),
+        ways=np.empty(scope, np.int64),
+        strides=np.empty(scope, np.int64),
+    )
+
+
+@bare
+def _tabulate(flat: Array, s: Array, factors: Factors, desk: Desk) -> None:
+    """The tables of all criteria; s is left with its free knobs anywhere."""
     for c in range(factors.criteria.size):
-        _tabulate(c, flat[starts[c] : starts[c + 1]], factors, s)
+        _list_owned(c, factors, desk)
+        _run_through(c, flat, s, factors, desk)
 
 
-@compiled
-def _tabulate(c: int, table: Array, factors: Factors, s: Array) -> None:
-    """The table of the c-th criterion; s is left with its free knobs anywhere."""
+@inner
+def _run_through(c: int, flat: Array, s: Array, factors: Factors, desk: Desk) -> None:
+    """Every combination of the candidates of the c-th criterion's knobs."""
     i = factors.criteria[c]
-    maps, knobs, firsts = factors.maps, factors.knobs, factors.firsts
+    maps, knobs, firsts, R = factors.maps, factors.knobs, factors.firsts, factors.R
+    U, phi, u, means, squares = desk.U, desk.phi, desk.u, desk.means, desk.squares
+    digits, ways, strides = desk.digits, desk.ways, desk.strides
     scope = factors.reads[factors.offsets[c] : factors.offsets[c + 1]]
-    work = _prepare(i, scope, factors)
-    # By name, since to hand on the whole tuple for every entry takes longer than the sums.
-    U, columns, phi, u, v, means, squares, owned_offsets, owned = work
-    d = u.size
-    digits = np.zeros(scope.size, np.int64)
-    ways = np.ones(scope.size, np.int64)  # up or down
-    strides = np.ones(scope.size, np.int64)
-    for p in range(scope.size - 1, 0, -1):
-        strides[p - 1] = strides[p] * (firsts[scope[p] + 1] - firsts[scope[p]])
-    for n in scope:
-        s[knobs[n]] = factors.values[firsts[n]]
-    entry = 0
-    for visited in range(table.size):
+    lo = maps.offsets[i]
+    d = maps.offsets[i + 1] - lo
+    v = factors.blocks[i] + d * (d + 1) // 2  # where R^{-1} b begins
+    stride = 1
+    for p in range(scope.size - 1, -1, -1):
+        digits[p], ways[p], strides[p] = 0, 1, stride
+        stride *= firsts[scope[p] + 1] - firsts[scope[p]]
+        s[knobs[scope[p]]] = factors.values[firsts[scope[p]]]
+    entry = factors.starts[c]
+    for visited in range(factors.starts[c + 1] - factors.starts[c]):
         if visited % REFRESH == 0:
-            _refresh(i, s, maps, work)
-        table[entry] = factors.weights[i] * (means[d] - factors.radii[i] * np.sqrt(squares[d]))
+            _refresh(i, s, factors, desk)
+        flat[entry] = factors.weights[i] * (means[d] - factors.radii[i] * np.sqrt(squares[d]))
         p = scope.size - 1
         while p >= 0 and not 0 <= digits[p] + ways[p] < firsts[scope[p] + 1] - firsts[scope[p]]:
             ways[p] = -ways[p]
@@ -159,77 +182,55 @@ def _tabulate(c: int, table: Array, factors: Factors, s: Array) -> None:
         entry += ways[p] * strides[p]
         s[knobs[scope[p]]] = factors.values[firsts[scope[p]] + digits[p]]
         first = d
-        for e in range(owned_offsets[p], owned_offsets[p + 1]):
-            f = owned[e]
+        for e in range(desk.owned_offsets[p], desk.owned_offsets[p + 1]):
+            f = desk.owned[e]
             first = min(first, f)
-            x = _feature(i, f, s, maps)
+            x = feature(i, lo + f, s, maps)
             change = x - phi[f]
             phi[f] = x
-            column = columns[f]
+            column = f * d - f * (f - 1) // 2
             for r in range(f, d):
                 u[r] += change * U[column + r - f]
         mean, square = means[first], squares[first]
         for r in range(first, d):
-            mean += u[r] * v[r]
+            mean += u[r] * R[v + r]
             square += u[r] * u[r]
             means[r + 1], squares[r + 1] = mean, square
 
 
-@compiled
-def _prepare(i: int, scope: Ints, factors: Factors) -> Work:
-    """Invert the factor of criterion i, and list the features of each knob of its scope."""
-    maps = factors.maps
+@inner
+def _list_owned(c: int, factors: Factors, desk: Desk) -> None:
+    """Invert the factor of the c-th criterion, and list the features of each knob of its scope."""
+    i, maps = factors.criteria[c], factors.maps
     lo = maps.offsets[i]
     d = maps.offsets[i + 1] - lo
-    work = Work(
-        U=np.empty(d * (d + 1) // 2),
-        columns=np.empty(d, np.int64),
-        phi=np.empty(d),
-        u=np.empty(d),
-        v=factors.R[factors.blocks[i] + d * (d + 1) // 2 : factors.blocks[i + 1]],
-        means=np.zeros(d + 1),
-        squares=np.zeros(d + 1),
-        owned_offsets=np.zeros(scope.size + 1, np.int64),
-        owned=np.empty(2 * d, np.int64),
-    )
-    invert(factors.R, factors.blocks[i], d, work.U, 0)
-    for c in range(d):
-        work.columns[c] = c * d - c * (c - 1) // 2
+    invert(factors.R, factors.blocks[i], d, desk.U, 0)
     found = 0
-    for p in range(scope.size):
-        knob = factors.knobs[scope[p]]
+    begin = factors.offsets[c]
+    for p in range(factors.offsets[c + 1] - begin):
+        knob = factors.knobs[factors.reads[begin + p]]
         for f in range(d):
             a, b = maps.a[lo + f] == knob, maps.b[lo + f] == knob
             if (a and maps.p[lo + f] > 0) or (b and maps.q[lo + f] > 0):
-                work.owned[found] = f
+                desk.owned[found] = f
                 found += 1
-        work.owned_offsets[p + 1] = found
-    return work
+        desk.owned_offsets[p + 1] = found
 
 
-@bare
-def _feature(i: int, f: int, s: Array, maps: MonomialArrays) -> float:
-    """Feature f of criterion i at s."""
-    at = maps.offsets[i] + f
-    x = maps.scale[i]
-    for _ in range(maps.p[at]):
-        x *= s[maps.a[at]]
-    for _ in range(maps.q[at]):
-        x *= s[maps.b[at]]
-    return float(x)
-
-
-@bare
-def _refresh(i: int, s: Array, maps: MonomialArrays, work: Work) -> None:
+@inner
+def _refresh(i: int, s: Array, factors: Factors, desk: Desk) -> None:
     """phi, u = R^{-1} phi and the sums at s, from scratch."""
-    d = work.u.size
+    maps, u, phi = factors.maps, desk.u, desk.phi
+    lo = maps.offsets[i]
+    d = maps.offsets[i + 1] - lo
+    v = factors.blocks[i] + d * (d + 1) // 2
     for f in range(d):
-        work.u[f] = 0.0
+        u[f] = 0.0
     for f in range(d):
-        work.phi[f] = _feature(i, f, s, maps)
-        column = work.columns[f]
+        phi[f] = feature(i, lo + f, s, maps)
+        column = f * d - f * (f - 1) // 2
         for r in range(f, d):
-            work.u[r] += work.phi[f] * work.U[column + r - f]
+            u[r] += phi[f] * desk.U[column + r - f]
     for f in range(d):
-        work.means[f + 1] = work.means[f] + work.u[f] * work.v[f]
-        work.squares[f + 1] = work.squares[f] + work.u[f] * work.u[f]
+        desk.means[f + 1] = desk.means[f] + u[f] * factors.R[v + f]
+        desk.squares[f + 1] = desk.squares[f] + u[f] * u[f]

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
-from trimtab.compiled import bare, compiled
+from trimtab.arrays import Array, Bools, Ints
+from trimtab.compiled import Structure, inner
 from trimtab.solvers.landscape import Landscape
 
 
-class Trail(NamedTuple):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trail(Structure):
     """The knobs still to look at, and what has changed since the last mark."""
 
-    ring: Ints  # (n,) first come, first served
+    ring: Ints  # (k,) first come, first served
     ends: Ints  # (2,) where the next one is, and how many there are
     waiting: Ints  # (k,) 1 for the knobs on it, 0 for others, -1 for those that are not free
     mark: Ints  # (1,)
-    moved: Ints  # (n,) the knobs moved since
+    moved: Ints  # (k,) the knobs moved since
     was: Array  # (k,) where from
     moved_at: Ints  # (k,) the last mark after which a knob was moved
     changed: Ints  # (m,) the criteria changed since
@@ -26,39 +27,53 @@ class Trail(NamedTuple):
     changed_at: Ints  # (m,)
     sizes: Ints  # (2,) of moved and changed
     counts: Ints  # (3,) steps, kicks, kicks kept
+    start: Array  # (1,) G where the last descent began
+    tired: Bools  # (k,) kicked in vain, with nothing around it moved since
+    lifts: Array  # (k,) how far uphill a kick would be
+    order: Ints  # (k,) and the knobs in that order
 
 
-@compiled
-def new_trail(knobs: Ints, criteria: Ints, land: Landscape) -> Trail:
-    """An empty one. Only entries that a search can reach are set: the rest may be millions."""
+def new_trail(land: Landscape) -> Trail:
+    """Room for a search of all knobs."""
     k, m = land.low.size, land.radii.size
-    waiting, moved_at = np.empty(k, np.int64), np.empty(k, np.int64)
-    changed_at = np.empty(m, np.int64)
-    for i in criteria:
-        changed_at[i] = -1
-        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
-            waiting[land.scope[n]] = -1
-            moved_at[land.scope[n]] = -1
-    for j in knobs:
-        waiting[j] = 0
-        moved_at[j] = -1
     return Trail(
-        ring=np.empty(knobs.size, np.int64),
+        ring=np.empty(k, np.int64),
         ends=np.zeros(2, np.int64),
-        waiting=waiting,
+        waiting=np.empty(k, np.int64),
         mark=np.zeros(1, np.int64),
-        moved=np.empty(knobs.size, np.int64),
+        moved=np.empty(k, np.int64),
         was=np.empty(k),
-        moved_at=moved_at,
-        changed=np.empty(criteria.size, np.int64),
-        u=np.empty(land.maps.offsets[-1]),
-        changed_at=changed_at,
+        moved_at=np.empty(k, np.int64),
+        changed=np.empty(m, np.int64),
+        u=np.empty(int(land.maps.offsets[-1])),
+        changed_at=np.empty(m, np.int64),
         sizes=np.zeros(2, np.int64),
         counts=np.zeros(3, np.int64),
+        start=np.zeros(1),
+        tired=np.empty(k, np.bool_),
+        lifts=np.empty(k),
+        order=np.empty(k, np.int64),
     )
 
 
-@bare
+@inner
+def begin(knobs: Ints, criteria: Ints, land: Landscape, trail: Trail) -> None:
+    """Forget everything. Only entries that a search can reach are set: the rest may be millions."""
+    for i in criteria:
+        trail.changed_at[i] = -1
+        for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+            trail.waiting[land.scope[n]] = -1
+    for j in knobs:
+        trail.waiting[j] = 0
+        trail.moved_at[j] = -1
+        trail.tired[j] = False
+    trail.ends[:] = 0
+    trail.sizes[:] = 0
+    trail.counts[:] = 0
+    trail.mark[0] = 0
+
+
+@inner
 def remind(j: int, trail: Trail) -> None:
     """Put knob j at the end of the queue, if it is free and not there."""
     if trail.waiting[j] == 0:
@@ -68,14 +83,14 @@ def remind(j: int, trail: Trail) -> None:
         trail.ends[1] += 1
 
 
-@bare
+@inner
 def remind_all(knobs: Ints, trail: Trail) -> None:
     """The same for all of these."""
     for j in knobs:
         remind(j, trail)
 
 
-@bare
+@inner
 def next_knob(trail: Trail) -> int:
     """Take the first knob off the queue."""
     j = trail.ring[trail.ends[0]]
@@ -85,7 +100,7 @@ def next_knob(trail: Trail) -> int:
     return int(j)
 
 
-@bare
+@inner
 def set_mark(trail: Trail) -> None:
     """From here on, remember what changes."""
     trail.mark[0] += 1

@@ -72,5 +72,6 @@ def world_of(factors: Factors, w: ArrayLike, *, noise: Noise, missing: float = 0
 def _monomials(features: Monomials, i: int) -> list[frozenset[tuple[int, int]]]:
     """Each feature of a criterion or factor as its knobs and their powers."""
     lo, hi = features.offsets[i], features.offsets[i + 1]
-    rows = zip(*(column[lo:hi].tolist() for column in features.arrays[1:5]), strict=True)
+    columns = features.arrays.columns(lo, hi)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return [frozenset((j, n) for j, n in ((a, p), (b, q)) if n) for a, b, p, q in rows]

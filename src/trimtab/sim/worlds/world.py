@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
-from trimtab.compiled import compiled
+from trimtab.compiled import bare
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.lcb import LCB
@@ -106,7 +106,7 @@ class World:
         return solve(lcb, problem.domain.anchor, effort=OPTIMUM_EFFORT)
 
 
-@compiled
+@bare
 def _dot_each(criteria: Ints, phi: Array, theta: Array, offsets: Ints, out: Array) -> None:
     for c in range(criteria.size):
         i = criteria[c]

@@ -1,0 +1,156 @@
+"""Many arrays under names, handed to a kernel as one pointer.
+
+A tuple of arrays costs a kernel seven values for each of them, at every call and in every
+function on the way, and most of the time it takes to compile goes there. A `Structure` is a
+frozen dataclass of arrays, whole numbers, floats and other structures which lays out a table
+of where its parts are, in order of the fields,
+
+    array of n axes      address, n lengths
+    int, float           the number
+    structure            its own table, in place
+
+and goes in as the address of that table. In the kernel an attribute is a look at the table.
+Arrays may be written to there, read-only or not: that a kernel leaves alone what is not its
+own is between the two. Kernels never count references to what is in a structure, so it must
+outlive the call, and nothing in it may be returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np.arrayobj import make_array, populate_array
+from numba.np.numpy_support import from_dtype
+
+from trimtab.errors import InvalidInput
+
+WORD = ir.IntType(64)
+
+
+class Structure:
+    """Base of the dataclasses that kernels take by address; see the module."""
+
+    def __post_init__(self) -> None:
+        table: list[int] = []
+        places: list[tuple[str, Place]] = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            kind, words = _laid_out(value, f"{type(self).__name__}.{field.name}")
+            places.append((field.name, Place(len(table), kind)))
+            table += words
+        words_ = np.array(table, np.int64)
+        kind = StructureType(type(self).__qualname__, tuple(places))
+        for name, value in (
+            ("_table", words_),
+            ("_address", words_.ctypes.data),
+            ("_numba_type_", kind),
+        ):
+            object.__setattr__(self, name, value)
+
+
+class Place(NamedTuple):
+    """Where in the table a field is, and what it is."""
+
+    at: int
+    kind: types.Type
+
+
+class StructureType(types.Type):
+    """The type of a structure in kernels: its name, and what is where in its table."""
+
+    def __init__(self, name: str, places: tuple[tuple[str, Place], ...]) -> None:
+        self.places = dict(places)
+        described = ", ".join(f"{field}@{place.at}: {place.kind}" for field, place in places)
+        super().__init__(name=f"{name}({described})")
+
+
+def _laid_out(value: Any, name: str) -> tuple[types.Type, list[int]]:
+    """The type of a field and its words in the table."""
+    if isinstance(value, Structure):
+        return value._numba_type_, value._table.tolist()  # type: ignore[attr-defined]
+    if isinstance(value, np.ndarray):
+        if not value.flags.c_contiguous:
+            raise InvalidInput(f"{name} is not contiguous; kernels need np.ascontiguousarray of it")
+        kind = types.Array(from_dtype(value.dtype), value.ndim, "C")
+        return kind, [value.ctypes.data, *value.shape]
+    if isinstance(value, (int, np.integer)):
+        return types.int64, [int(value)]
+    if isinstance(value, (float, np.floating)):
+        return types.float64, [int(np.float64(value).view(np.int64))]
+    raise InvalidInput(f"{name} is a {type(value).__name__}; structures hold arrays and numbers")
+
+
+@typeof_impl.register(Structure)
+def _typeof(value: Any, context: object) -> types.Type:
+    kind: types.Type = value._numba_type_
+    return kind
+
+
+@register_model(StructureType)
+class _StructureModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: StructureType) -> None:
+        super().__init__(manager, kind, WORD.as_pointer())
+
+
+@unbox(StructureType)
+def _unbox(kind: StructureType, value: Any, c: Any) -> NativeValue:
+    address = c.pyapi.object_getattr_string(value, "_address")
+    number = c.pyapi.long_as_longlong(address)
+    c.pyapi.decref(address)
+    return NativeValue(c.builder.inttoptr(number, WORD.as_pointer()))
+
+
+@infer_getattr
+class _StructureAttributes(AttributeTemplate):
+    key = StructureType
+
+    def generic_resolve(self, kind: StructureType, name: str) -> types.Type | None:
+        place = kind.places.get(name)
+        return None if place is None else place.kind
+
+
+@lower_getattr_generic(StructureType)
+def _getattr(context: Any, builder: Any, kind: StructureType, table: Any, name: str) -> Any:
+    at, part = kind.places[name]
+
+    def word(n: int) -> Any:
+        load = builder.load(builder.gep(table, [WORD(at + n)]))
+        load.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return load
+
+    if isinstance(part, StructureType):
+        return builder.gep(table, [WORD(at)])
+    if part == types.int64:
+        return word(0)
+    if part == types.float64:
+        return builder.bitcast(word(0), ir.DoubleType())
+    array = make_array(part)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(part.dtype))
+    shape = [word(1 + n) for n in range(part.ndim)]
+    strides = [WORD(size)]
+    for length in shape[:0:-1]:
+        strides.insert(0, builder.mul(strides[0], length))
+    populate_array(
+        array,
+        data=builder.inttoptr(word(0), array.data.type),
+        shape=cgutils.pack_array(builder, shape),
+        strides=cgutils.pack_array(builder, strides),
+        itemsize=WORD(size),
+        meminfo=None,
+    )
+    return array._getvalue()

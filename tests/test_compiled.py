@@ -1,0 +1,139 @@
+"""Structures in kernels, and kernels that Python must not call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trimtab.arrays import Array, Ints
+from trimtab.compiled import Structure, bare
+from trimtab.errors import InvalidInput
+
+ROOT = Path(__file__).parents[1]
+KERNELS = {"compiled", "bare", "inner"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inside(Structure):
+    u: Array
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outside(Structure):
+    x: float
+    table: Array  # two axes
+    inside: Inside
+    small: np.ndarray[tuple[int], np.dtype[np.int32]]
+    flags: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    empty: Ints
+
+
+@bare
+def total(outside: Outside) -> float:
+    """Everything there is, with shapes."""
+    inside = outside.inside
+    found = outside.x
+    for r in range(outside.table.shape[0]):
+        for c in range(outside.table.shape[1]):
+            found += outside.table[r, c]
+    for e in range(inside.n):
+        found += inside.u[e]
+    for e in range(outside.small.size):
+        found += outside.small[e] + 10 * outside.flags[e]
+    return float(found + 1000 * outside.empty.size)
+
+
+@bare
+def write(outside: Outside) -> None:
+    """To every array, whatever its kind."""
+    outside.table[1, 2] = 7.0
+    outside.inside.u[0] = 8.0
+    outside.small[1] = -9
+    outside.flags[0] = False
+
+
+def sample() -> Outside:
+    return Outside(
+        x=0.5,
+        table=np.arange(6.0).reshape(2, 3),
+        inside=Inside(u=np.array([0.25, 4.0, 100.0]), n=2),
+        small=np.array([3, 5], np.int32),
+        flags=np.array([True, False]),
+        empty=np.empty(0, np.int64),
+    )
+
+
+def test_a_kernel_reads_and_writes_what_a_structure_points_at() -> None:
+    outside = sample()
+    assert total(outside) == 0.5 + 15.0 + 4.25 + 8.0 + 10.0
+    write(outside)
+    assert outside.table.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 7.0]]
+    assert outside.inside.u.tolist() == [8.0, 4.0, 100.0]
+    assert outside.small.tolist() == [3, -9]
+    assert outside.flags.tolist() == [False, False]
+
+
+def test_one_compilation_serves_all_structures_of_a_kind_read_only_or_not() -> None:
+    total(sample())
+    before = len(total.signatures)  # type: ignore[attr-defined]
+    other = sample()
+    other.table.setflags(write=False)
+    assert total(other) == total(sample())
+    assert len(total.signatures) == before  # type: ignore[attr-defined]
+
+
+def test_what_kernels_cannot_take_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match=r"Inside.u is not contiguous"):
+        Inside(u=np.arange(6.0)[::2], n=3)
+    with pytest.raises(InvalidInput, match=r"Inside.n is a str; structures hold"):
+        Inside(u=np.zeros(1), n="3")  # type: ignore[arg-type]
+
+
+def decorated(node: ast.AST) -> set[str]:
+    marks = getattr(node, "decorator_list", [])
+    return {mark.id for mark in marks if isinstance(mark, ast.Name)}
+
+
+def called_by_python(tree: ast.Module) -> Iterator[str]:
+    """The names that anything but a kernel calls."""
+
+    def visit(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.FunctionDef) and decorated(node) & KERNELS:
+            return
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child)
+
+    return visit(tree)
+
+
+def test_python_calls_no_inner_kernel() -> None:
+    """It would crash. A name in two modules counts as both, which errs on the safe side."""
+    trees = {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for folder in ("src", "tests", "benchmarks")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+    inner = {
+        (path.stem, node.name)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and "inner" in decorated(node)
+    }
+    assert len(inner) > 50
+    for path, tree in trees.items():
+        known = {name for module, name in inner if module == path.stem}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                module = node.module.rpartition(".")[2]
+                known |= {a.asname or a.name for a in node.names if (module, a.name) in inner}
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                assert (node.value.id, node.attr) not in inner, (path, node.attr)
+        assert not known & set(called_by_python(tree)), path
