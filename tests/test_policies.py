@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.policies.schedule import ColdStart
+from trimtab.arrays import Array
+from trimtab.policies.schedule import ColdStart, LazyPolicy
 
 
 def ring(k: int) -> tt.Graph:
@@ -144,3 +147,44 @@ def test_certificate_of_a_placed_state() -> None:
         policy.tell(np.ones(4))
     assert policies[1].certificate.bound > 0.0
     assert policies[1].certificate.bound != policies[0].certificate.bound
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "kind", [tt.LazyGraphLinUCB, tt.AsyncLazyGraphLinUCB, tt.SteadyGraphLinUCB]
+)
+def test_rows_of_a_mapped_file_are_as_good_as_single_tells(
+    kind: type[LazyPolicy], dtype: type, tmp_path: Path
+) -> None:
+    world = tt.worlds.quadratic(tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), seed=1)
+    table: Array = np.random.default_rng(0).normal(0.5, 0.1, size=(400, 4)).astype(dtype)
+    table[200, 1] = np.nan
+    table.tofile(tmp_path / "losses")
+    mapped = np.memmap(tmp_path / "losses", dtype=dtype, mode="r", shape=(400, 4))
+    radius = tt.Confidence(sigma=0.1, norm=world.norms)
+    one, many = (kind(world.problem, start=[0.5] * 4, radius=radius) for _ in range(2))
+    for row in table:
+        one.tell(row.astype(np.float64))
+    done, calls = 0, 0
+    while done < 400:
+        taken, _ = many.tell_rows(mapped[done : done + 64])
+        done += taken
+        calls += 1
+    assert calls < 350
+    assert done == many.rounds == one.rounds
+    mine, theirs = many.snapshot(), one.snapshot()
+    assert mine.keys() == theirs.keys()
+    assert mine.pop("_bound") == pytest.approx(theirs["_bound"], rel=1e-12)  # summed in one go
+    for name, value in mine.items():
+        assert np.array_equal(value, theirs[name]), name
+
+
+def test_rows_that_do_not_fit_are_refused_and_change_nothing() -> None:
+    policy = tt.LazyGraphLinUCB(
+        tt.Problem(tt.Graph.complete(2)), start=[0.5, 0.5], radius=0.5, cold_start="keep"
+    )
+    with pytest.raises(tt.InvalidInput, match=r"shape \(3,\), expected \(rounds, 2\)"):
+        policy.tell_rows(np.zeros(3))
+    with pytest.raises(tt.InvalidInput, match=r"losses\[1, 0\] = inf is infinite"):
+        policy.tell_rows(np.array([[0.0, 0.0], [np.inf, 0.0]]))
+    assert policy.rounds == 0

@@ -117,6 +117,29 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
     return array, False
 
 
+def rows_of_losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
+    """Rounds of losses, one row each, and whether none is missing; float32 is left as it is."""
+    array = np.asarray(value) if isinstance(value, np.ndarray) else floats(value, "losses")
+    if array.dtype not in (np.float32, np.float64):
+        array = floats(array, "losses")
+    if array.ndim != 2 or array.shape[1] != size or array.shape[0] == 0:
+        raise InvalidInput(
+            f"losses has shape {array.shape}, expected (rounds, {size}); give one row per round, "
+            "with one loss per criterion"
+        )
+    array = np.ascontiguousarray(array)
+    if all_within(array.reshape(-1), LARGEST_LOSS):
+        return array, True
+    beyond = np.abs(array.astype(np.float64)) > LARGEST_LOSS
+    if beyond.any():
+        r, i = (int(n) for n in np.argwhere(beyond)[0])
+        raise InvalidInput(
+            f"losses[{r}, {i}] = {array[r, i]:.12g} is infinite or absurdly large; rescale it, or "
+            "use NaN if it is missing"
+        )
+    return array, False
+
+
 def counts(value: ArrayLike, size: int, name: str = "count") -> Ints:
     """One whole number of rounds, at least 1, per criterion."""
     array = per_item(value, size, name, "criterion", low=1.0, strict=False)

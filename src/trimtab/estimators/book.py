@@ -18,6 +18,7 @@ from trimtab.estimators.factor import add_datum, mean_and_spread
 
 TIE = 1e-12  # log-det ratios this close to log C count as equal, and ties do not trigger
 NEVER = 2**62  # more rounds than anybody plays
+PIECE = 1024  # criteria whose sums fit a cache
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,6 +66,18 @@ def add_round(losses: Array, shift: Array, total: Array, squares: Array) -> None
         y = losses[i] - shift[i]
         total[i] += y
         squares[i] += y * y
+
+
+@bare
+def add_rows(rows: Array, shift: Array, total: Array, squares: Array) -> None:
+    """Several rounds, (n, m), as `add_round` one after another; criteria in pieces of a cache."""
+    n, m = rows.shape
+    for first in range(0, m, PIECE):
+        for r in range(n):
+            for i in range(first, min(first + PIECE, m)):
+                y = rows[r, i] - shift[i]
+                total[i] += y
+                squares[i] += y * y
 
 
 @bare

@@ -95,6 +95,14 @@ class NodewiseEstimators:
         self._ready = bool((self.book.tells > -self._common).all())
         self._reschedule(self.problem.all_criteria)
 
+    def add_rows(self, rows: Array) -> None:
+        """Add several rounds of the deployed state, (n, m), in which nothing is missing."""
+        if not self._ready:
+            self.add(rows[0].astype(np.float64), None)
+            rows = rows[1:]
+        kernels.add_rows(rows, self.book.shift, self.book.total, self.book.squares)
+        self._common += len(rows)
+
     def skip(self, rounds: int, seen: Ints | None) -> None:
         """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
         self._ready = False

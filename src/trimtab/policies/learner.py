@@ -123,6 +123,11 @@ class Learner:
         self.estimators.add(y, n, complete=complete)
         self.wait(1 if n is None else rounds_of(y, n))
 
+    def observe_rows(self, rows: Array) -> None:
+        """Take in several rounds of the deployed state, (n, m), in which nothing is missing."""
+        self.estimators.add_rows(rows)
+        self.wait(len(rows))
+
     def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
         """Let rounds pass; their losses will be asked for when a matrix needs them."""
         self._owed = owed

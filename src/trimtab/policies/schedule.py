@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from trimtab.arrays import ArrayLike, Ints, number, read_only
+from trimtab.arrays import ArrayLike, Ints, number, read_only, rows_of_losses
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER, Confidence
 from trimtab.estimators.nodewise import Owed
@@ -70,6 +70,35 @@ class LazyPolicy(Policy, Protocol):
         """Learn from the losses; look at the state again if that is due."""
         self.learner.observe(losses, played=played, count=count)
         return self.look()
+
+    def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
+        """Learn from several rounds, one row each, as so many tells would; how many it took.
+
+        It stops after a round in which something is due, since what comes next may belong to
+        another state. Rows may be a piece of a memory-mapped file, float32 or float64: nothing is
+        copied, and nothing but sums is kept.
+
+        >>> import numpy as np
+        >>> import trimtab as tt
+        >>> problem = tt.Problem(tt.Graph.complete(2))
+        >>> policy = tt.LazyGraphLinUCB(problem, start=[0.5, 0.5], radius=0.5, cold_start="keep")
+        >>> rows, done = np.full((100, 2), 0.3, np.float32), 0
+        >>> while done < len(rows):
+        ...     taken, told = policy.tell_rows(rows[done:])
+        ...     done += taken
+        >>> policy.rounds
+        100
+        """
+        rows, complete = rows_of_losses(losses, self.problem.criteria)
+        if complete and not self.learner.holding:
+            taken = min(len(rows), self.rounds_left())
+            self.learner.observe_rows(rows[:taken])
+            return taken, self.look()
+        taken, told = 0, Told(triggered=NOBODY, cause="none", moved=0.0, next_review=0)
+        while taken < len(rows) and told.cause == "none":
+            told = self.tell(rows[taken].astype(np.float64))
+            taken += 1
+        return taken, told
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, and pay for them later.

@@ -25,6 +25,7 @@ from trimtab.solvers.landscape import Landscape, Work, power, refresh
 STEPS = 50
 HALVINGS = 12
 ROUGHLY, FULLY = 0.1, 1e-8  # how well a step solves its equations, at first and in the end
+FEW = 32  # knobs for which every step is worth solving for in full
 ROUNDING = 1e-14  # relative
 CURVED = 1e-12  # relative: curvature below this is none
 
@@ -89,7 +90,7 @@ def polish(
     for i in criteria:
         for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
             trial[land.scope[n]] = s[land.scope[n]]
-    accuracy = ROUGHLY
+    accuracy = ROUGHLY if knobs.size > FEW else FULLY
     for _ in range(STEPS):
         _quadratic_model(s, criteria, land, work, model, free)
         size = _inside(s, current, price, knobs, land, inside)
@@ -99,7 +100,7 @@ def polish(
             steepest = max(steepest, abs(slope[j]))
         if size == 0 or steepest == 0.0:
             break
-        _conjugate_gradients(inside[:size], criteria, land, model, accuracy)
+        _conjugate_gradients(inside[:size], criteria, land, model, free, accuracy)
         length = 1.0
         better = False
         after = value
@@ -241,7 +242,7 @@ def _add_column(out: Array, x: float, U: Array, column: int, first: int, d: int)
 
 
 @inner
-def _times_p(criteria: Ints, land: Landscape, model: Model) -> None:
+def _times_p(criteria: Ints, land: Landscape, model: Model, free: Ints) -> None:
     """Hp, the curvature times p."""
     H, p, out = model.H, model.p, model.Hp
     _clear(out, criteria, land)
@@ -249,6 +250,9 @@ def _times_p(criteria: Ints, land: Landscape, model: Model) -> None:
         lo, hi = land.scope_offsets[i], land.scope_offsets[i + 1]
         h = model.starts[i]
         for r in range(lo, hi):
+            if free[land.scope[r]] < 0:
+                h += hi - lo
+                continue
             x = 0.0
             for c in range(lo, hi):
                 x += H[h] * p[land.scope[c]]
@@ -258,7 +262,7 @@ def _times_p(criteria: Ints, land: Landscape, model: Model) -> None:
 
 @inner
 def _conjugate_gradients(
-    inside: Ints, criteria: Ints, land: Landscape, model: Model, accuracy: float
+    inside: Ints, criteria: Ints, land: Landscape, model: Model, free: Ints, accuracy: float
 ) -> None:
     """Solve curvature step = -slope over the inside knobs, until the curvature turns negative."""
     slope, step, diagonal = model.slope, model.step, model.diagonal
@@ -283,7 +287,7 @@ def _conjugate_gradients(
         rho += rest[j] * p[j]
     begin = rho
     for n in range(2 * inside.size + 20):
-        _times_p(criteria, land, model)
+        _times_p(criteria, land, model, free)
         bend = size = 0.0
         for j in inside:
             bend += p[j] * Hp[j]

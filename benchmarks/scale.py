@@ -1,0 +1,140 @@
+"""Whole asynchronous runs by events: time against T at fixed k, and against k at fixed T.
+
+A run is what a user would start (`tt.play` of `AsyncLazyGraphLinUCB`, pairwise quadratic basis,
+`Confidence` radius, `cold_start="keep", review=False`): draws, local solves, trace and certificate.
+Every row is one run in one process on one thread, after a short one that compiles. A *trigger* is a
+criterion whose determinant has doubled; an event has one or more. Memory is what the process grows
+by while policy and run exist, over the float64 d x d matrices of all criteria. The world's optimum
+is not searched for (regret is not asked for).
+
+    python benchmarks/scale.py            the table, and docs/figures/scale.png
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+import time
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+
+import trimtab as tt
+from trimtab.solvers import Solution
+
+FIGURE = Path(__file__).resolve().parent.parent / "docs" / "figures" / "scale.png"
+LENGTHS = tuple(10**n for n in range(3, 10))
+SIZES = tuple(10**n for n in range(2, 7))
+FIXED_K, FIXED_T = 1000, 100
+
+
+def graph(kind: str, k: int) -> tt.Graph:
+    """A ring, or a random graph of degree 4."""
+    if kind == "ring":
+        j = np.arange(k)
+        return tt.Graph.from_edges(k, np.column_stack((j, (j + 1) % k)))
+    return tt.Graph.from_networkx(nx.random_regular_graph(4, k, seed=1))
+
+
+def resident() -> int:
+    """Bytes that this process has in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def run(kind: str, k: int, horizon: int) -> dict[str, float]:
+    """One run: its seconds, its triggers, and its memory as a share of the matrices."""
+    world = tt.worlds.quadratic(graph(kind, k), basis=tt.bases.PairwiseQuadratic(), seed=3)
+    world.__dict__["optimum"] = Solution(np.zeros(k), 0.0, None)
+    radius = tt.Confidence(sigma=0.1, norm=world.norms)
+    d = world.problem.dims.astype(np.float64)
+    gc.collect()
+    before = resident()
+    policy = tt.AsyncLazyGraphLinUCB(
+        world.problem, start=np.full(k, 0.5), radius=radius, cold_start="keep", review=False
+    )
+    begin = time.process_time()
+    trace = tt.play(policy, world, horizon=horizon, seed=0)
+    seconds = time.process_time() - begin
+    return {
+        "seconds": seconds,
+        "events": trace.solves,
+        "triggers": float(trace.attributions.sum()),
+        "memory": (resident() - before) / (8.0 * float(d @ d)),
+    }
+
+
+def row(kind: str, k: int, horizon: int, found: dict[str, float]) -> str:
+    """A line of the table."""
+    each = 1e6 * found["seconds"] / found["triggers"]
+    memory = f"{found['memory']:.2f}" if k >= 10**4 else ""
+    return (
+        f"| {kind} | {k:,} | {horizon:,} | {found['seconds']:.2f} | {found['events']:,.0f} "
+        f"| {found['triggers']:,.0f} | {each:.1f} | {memory} |"
+    )
+
+
+def plot(found: dict[tuple[str, int, int], dict[str, float]]) -> None:
+    """Both tables as one picture."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for kind, colour in (("ring", "#0072b2"), ("degree 4", "#d55e00")):
+        for axis, fixed, place in ((left, FIXED_K, 2), (right, FIXED_T, 1)):
+            mine = sorted(
+                (key[place], value["seconds"])
+                for key, value in found.items()
+                if key[0] == kind and key[3 - place] == fixed
+            )
+            x, y = zip(*mine, strict=True)
+            axis.plot(x, y, "o-", color=colour, label=kind)
+    left.set(xscale="log", xlabel="rounds T", ylabel="CPU seconds", title=f"k = {FIXED_K:,} knobs")
+    left.set_ylim(bottom=0)
+    right.set(xscale="log", yscale="log", xlabel="knobs k", title=f"T = {FIXED_T:,} rounds")
+    sizes = np.array(SIZES, float)
+    least = min(v["seconds"] for key, v in found.items() if key[1] == SIZES[-1])
+    right.plot(sizes, least * sizes / sizes[-1], ":", color="grey", label="linear in k")
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+        axis.legend(frameon=False)
+    FIGURE.parent.mkdir(exist_ok=True)
+    figure.savefig(FIGURE, dpi=150)
+
+
+def main() -> None:
+    """Print the table and draw the picture."""
+    largest = int(float(sys.argv[1])) if len(sys.argv) > 1 else SIZES[-1]
+    found = {}
+    print("## Whole asynchronous runs by events (`scale.py`)\n")
+    print("CPU seconds of one run each; memory over the d x d matrices of all criteria.\n")
+    print("| graph | k = m | T | seconds | events | triggers | us a trigger | memory |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for kind in ("ring", "degree 4"):
+        run(kind, 100, 1000)
+        cases = [(FIXED_K, T) for T in LENGTHS] + [(k, FIXED_T) for k in SIZES if k <= largest]
+        for k, T in cases:
+            found[kind, k, T] = run(kind, k, T)
+            print(row(kind, k, T, found[kind, k, T]), flush=True)
+    plot(found)
+    print()
+    for kind in ("ring", "degree 4"):
+        each = [
+            found[kind, k, FIXED_T]["seconds"] / found[kind, k, FIXED_T]["triggers"]
+            for k in SIZES
+            if 10**4 <= k <= largest
+        ]
+        grown = found[kind, FIXED_K, 10**9]["seconds"] / found[kind, FIXED_K, 10**6]["seconds"]
+        print(
+            f"{kind}: time per trigger at k = 10^4 to 10^6, largest over least: "
+            f"{max(each) / min(each):.2f} (must stay below 3); T = 10^9 over T = 10^6: "
+            f"{grown:.2f} (must stay below 3).\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
