@@ -17,12 +17,15 @@ RESULTS = HERE / "RESULTS.md"
 BENCHMARKS = (
     "solver",
     "steady",
+    "drift",
     "adaptive",
     "joint",
     "ogd",
     "frozen_tell",
     "play_events",
+    "scale",
     "peers",
+    "journal",
 )
 VERSIONS = ("trimtab", "numpy", "numba", "scipy", "river", "mabwiser", "contextualbandits")
 HEAD = """# Benchmarks

@@ -9,6 +9,7 @@ from trimtab.sim.worlds.adversaries import (
 )
 from trimtab.sim.worlds.convex import Adversarial, Adversary, Loss
 from trimtab.sim.worlds.drifting import Drifting
+from trimtab.sim.worlds.fairness import Fairness
 from trimtab.sim.worlds.generators import linear, quadratic, spin_glass
 from trimtab.sim.worlds.joint import factored
 from trimtab.sim.worlds.noise import Bounded, Correlated, Gaussian, Noise, Recorded, Summable
@@ -24,6 +25,7 @@ __all__ = [
     "Correlated",
     "Drifting",
     "DriftingQuadratics",
+    "Fairness",
     "Gaussian",
     "Loss",
     "Noise",

@@ -1,0 +1,1 @@
+"""The paper's experiments, played again: published numbers beside ours, with a verdict each."""

@@ -1,0 +1,242 @@
+"""Thresholds on Adult: the world, the configuration, and one run of a policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.bases import Basis, FourierFeatures, Quadratic
+from trimtab.estimators import Confidence
+from trimtab.paper import adult_data
+from trimtab.paper.adult_data import Adult
+from trimtab.paper.products import Products
+from trimtab.paper.scores import Classifier, scored
+from trimtab.policies import (
+    AdaptiveGraphLinUCB,
+    AsyncLazyGraphLinUCB,
+    LazyGraphLinUCB,
+    LinUCB,
+    Policy,
+    SteadyGraphLinUCB,
+)
+from trimtab.sim import play
+from trimtab.sim.worlds import Fairness
+from trimtab.sim.worlds.fairness import Units
+
+Scopes = Literal["known", "sparse", "dense", "learned"]
+GRAPHS: dict[Scopes, str] = {
+    "known": "as it is",
+    "sparse": "too sparse",
+    "dense": "too dense",
+    "learned": "learned",
+}
+BASES: dict[str, Basis] = {
+    "quadratic": Quadratic(),
+    "cubic": Products(3),
+    "quartic": Products(4),
+    "Fourier 50": FourierFeatures(50, lengthscale=0.3),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is played. Groups are the two sexes in four ranges of age."""
+
+    ages: tuple[int, ...] = (35, 45, 55)  # where the ranges of age begin, after the first
+    batch: int = 4096  # people per round
+    start: float = 0.2  # the threshold of every group at first, as in the paper
+    low: float = 0.2  # in log-odds, the lowest threshold that is allowed
+    high: float = 0.8  # and the highest
+    move_cost: float = 3.0  # of a knob, from one end to the other
+    rounds: int = 30_000
+    runs: int = 5  # of Steady
+    others: int = 1  # of every other policy, on every other graph
+    eager_rounds: int = 1000  # of standard LinUCB, which solves in each; it moves from 22 on
+    pilot_states: int = 64  # of the pilot, which is played on the training split
+    pilot_rounds: int = 14  # batches at each
+    alpha: float = 0.05  # of rejecting any adequate shape
+    pilot_reg: float = 1e-4
+    pilot_norm: float = 10.0  # no parameter is taken to be longer
+    margin: float = 1.5  # times the lengths estimated in the pilot: what a policy is told
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The units of the knobs, and the basis."""
+
+    units: Units
+    basis: str  # a key of `BASES`
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What the pilot has taught, before the first round: one entry per criterion."""
+
+    shape: Shape
+    sigma: Array
+    norm: Array
+
+    @property
+    def reg(self) -> Array:
+        """Where the bias of the ridge is as large as the noise of one loss."""
+        return (self.sigma / self.norm) ** 2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one policy."""
+
+    settings: Settings
+    knowledge: Knowledge
+    policy: str
+    scopes: Scopes
+    seed: int
+    run: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What came of a job."""
+
+    policy: str
+    scopes: Scopes
+    rounds: int
+    regret: Array  # (c,) after each of the c `checkpoints`
+    movement: Array  # (c,)
+    thresholds: Array  # (c, k) in each of them; first the start
+    late: float  # regret per round over the last fifth
+    end_loss: float  # expected, of the last state
+    moves: int
+    solves: int
+    edges: int  # dependencies of criteria on knobs, at the end
+
+
+CHECKPOINTS = 200
+
+
+def checkpoints(rounds: int) -> Ints:
+    """The rounds at which a run is noted, from 0 to the last."""
+    return np.linspace(0, rounds, min(CHECKPOINTS, rounds) + 1).round().astype(np.int64)
+
+
+def groups_of(adult: Adult, ages: tuple[int, ...]) -> Ints:
+    """The group of each person, by its place among the names."""
+    ranges = np.digitize(adult.numbers["age"], ages)
+    return np.asarray(2 * ranges + (adult.words["sex"] == "Female"), np.int64)
+
+
+def group_names(ages: tuple[int, ...]) -> list[str]:
+    """The groups, in the order of the knobs.
+
+    >>> group_names((35, 45))
+    ['men < 35', 'women < 35', 'men 35-44', 'women 35-44', 'men 45+', 'women 45+']
+    """
+    inner = [f"{a}-{b - 1}" for a, b in pairwise(ages)]
+    ranges = [f"< {ages[0]}", *inner, f"{ages[-1]}+"]
+    return [f"{sex} {age}" for age in ranges for sex in ("men", "women")]
+
+
+def group_links(ranges: int) -> list[tuple[int, int]]:
+    """A ladder: both sexes of one range, and one sex in two ranges that follow each other."""
+    rungs = [(2 * a, 2 * a + 1) for a in range(ranges)]
+    rails = [(2 * a + sex, 2 * a + 2 + sex) for sex in (0, 1) for a in range(ranges - 1)]
+    return rungs + rails
+
+
+@cache
+def world_of(settings: Settings, shape: Shape, scopes: Scopes, *, training: bool) -> Fairness:
+    """Adult's test split in operation, or the training split, which is known beforehand."""
+    adult = adult_data.load()
+    scores = scored(Classifier())
+    rows = ~adult.test if training else adult.test
+    groups, links = groups_of(adult, settings.ages), group_links(len(settings.ages) + 1)
+    logit = shape.units == "logit"
+    return Fairness(
+        scores[rows],
+        adult.rich[rows],
+        groups[rows],
+        links=links,
+        batch=settings.batch,
+        move_cost=settings.move_cost,
+        units=shape.units,
+        low=settings.low if logit else 0.0,
+        high=settings.high if logit else 1.0,
+        reads=_reads(2 * (len(settings.ages) + 1), links, scopes),
+        basis=BASES[shape.basis],
+    )
+
+
+def _reads(k: int, links: list[tuple[int, int]], scopes: Scopes) -> list[list[int]] | None:
+    """What criteria are said to read.
+
+    Too sparse: gaps read the first of their groups only. Too dense: every criterion reads its
+    groups and those linked to its first one.
+    """
+    if scopes == "known":
+        return None
+    own = [[j] for j in range(k)] + [list(pair) for pair in links]
+    if scopes == "sparse":
+        return [scope[:1] for scope in own]
+    near: list[set[int]] = [set() for _ in range(k)]
+    for a, b in links:
+        near[a].add(b)
+        near[b].add(a)
+    return [list(dict.fromkeys((*scope, *sorted(near[scope[0]])))) for scope in own]
+
+
+def play_one(job: Job) -> Run:
+    """One policy in the world of the test split."""
+    s = job.settings
+    world = world_of(s, job.knowledge.shape, job.scopes, training=False)
+    policy = _policy(job, world)
+    rounds = s.eager_rounds if job.policy == "LinUCB" else s.rounds
+    trace = play(policy, world, horizon=rounds, seed=np.random.default_rng((job.seed, job.run, 1)))
+    at = checkpoints(rounds)
+    states = np.array([trace.start, *(trace.state(int(t)) for t in at[1:])])
+    graph = policy.graph if isinstance(policy, AdaptiveGraphLinUCB) else policy.problem.graph
+    fifth = trace.regret_at([rounds - rounds // 5, rounds])
+    return Run(
+        policy=job.policy,
+        scopes=job.scopes,
+        rounds=rounds,
+        regret=trace.regret_at(at),
+        movement=trace.movement_at(at),
+        thresholds=np.array([world.thresholds(state) for state in states]),
+        late=float(fifth[1] - fifth[0]) / (rounds // 5),
+        end_loss=world.loss(policy.ask()),
+        moves=trace.moves,
+        solves=trace.solves,
+        edges=int(graph.scope_knobs.size),
+    )
+
+
+def _policy(job: Job, world: Fairness) -> Policy:
+    s, known = job.settings, job.knowledge
+    common: dict[str, Any] = {
+        "start": world.state(s.start),
+        # Noise depends on the state, and near the optimum it is least: let policies measure it.
+        "radius": Confidence(sigma=None, norm=known.norm),
+        "reg": known.reg,
+    }
+    if job.policy == "LinUCB":
+        return LinUCB(world.problem, **common)
+    if job.policy == "LazyGraphLinUCB":
+        return LazyGraphLinUCB(world.problem, cold_start="keep", **common)
+    if job.policy == "AsyncLazyGraphLinUCB":
+        return AsyncLazyGraphLinUCB(world.problem, cold_start="keep", **common)
+    # This world does not drift, and noise that depends on the state would ring the alarm.
+    if job.scopes == "learned":
+        return AdaptiveGraphLinUCB(
+            world.problem,
+            gamma=0.03,
+            then=SteadyGraphLinUCB,
+            alarm=False,
+            warmup=2000,
+            **common,
+        )
+    return SteadyGraphLinUCB(world.problem, alarm=False, **common)

@@ -1,0 +1,127 @@
+"""Pictures in one style, written as PNG and SVG, the same bytes for the same numbers.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; lines also differ
+in width or dash, and are labelled where they end.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trimtab.errors import NotFound
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+GREY, ORANGE, BLUE, GREEN, RED = "#6e6e6e", "#d55e00", "#0072b2", "#007a5a", "#a6325e"
+PANEL = (4.6, 3.3)  # inches
+DPI = 160
+STYLE: Any = {
+    "axes.edgecolor": "#555555",
+    "axes.grid": True,
+    "axes.labelcolor": "#222222",
+    "axes.labelsize": 11,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 11,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "trimtab",  # else identifiers are random
+    "xtick.color": "#444444",
+    "xtick.labelsize": 10,
+    "ytick.color": "#444444",
+    "ytick.labelsize": 10,
+}
+
+
+def require() -> None:
+    """Nothing, if matplotlib is installed.
+
+    Raises:
+        NotFound: it is not.
+    """
+    try:
+        import matplotlib as _  # noqa: F401
+    except ImportError:
+        raise NotFound(
+            "matplotlib is not installed, and the figures need it; pip install 'trimtab[paper]'"
+        ) from None
+
+
+def panels(
+    count: int, *, columns: int, size: tuple[float, float] = PANEL
+) -> tuple[Canvas, list[Axes]]:
+    """A canvas with so many panels, at most `columns` side by side, in our style."""
+    import matplotlib
+    from matplotlib.figure import Figure as Canvas
+
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    with matplotlib.rc_context(STYLE):
+        canvas = Canvas(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+        axes = canvas.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for spare in axes[count:]:
+        spare.remove()
+    return canvas, axes[:count]
+
+
+def head(axes: Axes, title: str, *, x: str, y: str = "") -> None:
+    """A title on the left, and the names of the axes."""
+    axes.set_title(title, loc="left", fontsize=11.5, fontweight="bold", color="#222222")
+    axes.set_xlabel(x)
+    if y:
+        axes.set_ylabel(y)
+
+
+def label_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+    """Names at the ends of lines, each (x, y, text, colour), moved apart where they would touch."""
+    bottom, top = axes.get_ylim()
+    apart = 0.075 * (top - bottom)
+    ordered = sorted(labels, key=lambda label: label[1])
+    heights = [label[1] for label in ordered]
+    for j in range(1, len(heights)):
+        heights[j] = max(heights[j], heights[j - 1] + apart)
+    ceiling = top
+    for j in reversed(range(len(heights))):
+        heights[j] = min(heights[j], ceiling)
+        ceiling = heights[j] - apart
+    for (x, _, text, colour), height in zip(ordered, heights, strict=True):
+        axes.annotate(
+            text,
+            (x, height),
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def png(canvas: Canvas) -> bytes:
+    """The picture as a PNG file."""
+    return _saved(canvas, "png", {"Software": None})
+
+
+def svg(canvas: Canvas) -> bytes:
+    """The picture as an SVG file."""
+    return _saved(canvas, "svg", {"Date": None, "Creator": None})
+
+
+def _saved(canvas: Canvas, kind: str, metadata: dict[str, None]) -> bytes:
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(canvas)
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(STYLE):
+        canvas.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,34 @@
+"""A basis of all powers and products of two knobs up to a degree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from trimtab.bases.monomial import ONE, MonomialBasis, Template
+
+
+@dataclass(frozen=True)
+class Products(MonomialBasis):
+    """A 1, the powers of each knob of the scope, and the products of powers of two knobs.
+
+    No feature has a degree above `degree`; ``Products(2)`` has the features of `Quadratic`. On a
+    part of a scope it has some of the features that it has on the whole.
+
+    >>> Products(3).template(1)
+    [(0, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 0), (0, 3, 0, 0)]
+    >>> len(Products(3).template(2)), len(Products(4).template(2))
+    (10, 15)
+    """
+
+    degree: int
+    normalize: bool = True
+    needs_centre = False
+
+    def template(self, n: int) -> Template:
+        """The powers of one knob after another, then the products of one pair after another."""
+        powers = range(1, self.degree + 1)
+        own = [(j, p, 0, 0) for j in range(n) for p in powers]
+        pairs = combinations(range(n), 2)
+        mixed = [(a, p, b, q) for a, b in pairs for p in powers for q in powers[: self.degree - p]]
+        return [ONE, *own, *mixed]
