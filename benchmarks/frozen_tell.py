@@ -6,6 +6,11 @@ the lazy side keeps sums and would do it at the next flush (not timed: it comes 
 epoch). Both are compiled, single-threaded, and timed interleaved in one run; the figure is
 the median. Each tell comes with all of its input checks.
 
+At m = 10^6 the arrays no longer fit a cache, and memory is the limit: the sums of a tell read the
+losses and the shifts, and read and write two sums, 48 bytes a criterion. That over its time is
+compared with the bandwidth of STREAM's triad, a = b + s c (24 bytes an entry) in a kernel of the
+same kind, timed in the same run.
+
     python benchmarks/frozen_tell.py [m]
 """
 
@@ -21,6 +26,8 @@ import numpy as np
 from eager import eager_rounds, inverses
 
 import trimtab as tt
+from trimtab.arrays import Array
+from trimtab.compiled import bare
 
 
 def median_seconds(
@@ -65,6 +72,34 @@ def compare(m: int, basis: tt.bases.Basis) -> dict[str, float]:
     return seconds
 
 
+@bare
+def triad(a: Array, b: Array, c: Array, s: float) -> None:
+    """STREAM's triad."""
+    for i in range(a.size):
+        a[i] = b[i] + s * c[i]
+
+
+def share_of_bandwidth(m: int) -> tuple[float, float]:
+    """Bytes a second of a frozen tell, and of the triad."""
+    j = np.arange(m)
+    graph = tt.Graph.from_edges(m, np.column_stack((j, (j + 1) % m)))
+    problem = tt.Problem(graph, basis=tt.bases.PairwiseQuadratic())
+    policy = tt.LazyGraphLinUCB(
+        problem, start=np.full(m, 0.5), radius=0.5, reg=1e6, cold_start="keep", review=False
+    )
+    losses = np.random.default_rng(1).normal(size=m)
+    a, b, c = np.zeros(m), np.ones(m), np.ones(m)
+    sides: dict[str, Callable[[], object]] = {
+        "tell": lambda: policy.tell(losses),
+        "triad": lambda: triad(a, b, c, 3.0),
+    }
+    for call in sides.values():
+        call()
+        call()
+    seconds = median_seconds(sides, {"tell": 20, "triad": 20})
+    return 48.0 * m / seconds["tell"], 24.0 * m / seconds["triad"]
+
+
 def main() -> None:
     """Print the table."""
     m = int(sys.argv[1]) if len(sys.argv) > 1 else 10**5
@@ -82,6 +117,9 @@ def main() -> None:
         print(
             f"  frozen tell / np.add = {seconds['frozen tell'] / seconds['np.add']:.2f} (stretch 4)"
         )
+    mine, stream = share_of_bandwidth(10**6)
+    print(f"\nm = 1,000,000: frozen tell {mine / 1e9:.1f} GB/s, triad {stream / 1e9:.1f} GB/s")
+    print(f"  share of the bandwidth = {mine / stream:.2f} (must reach 0.5)")
 
 
 if __name__ == "__main__":
