@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import trimtab as tt
 from trimtab import errors
-from trimtab.arrays import Array
 from trimtab.cli import main
 from trimtab.policies import Policy
 from trimtab.sim import Trace
 from trimtab.sim.demo import MOVE_COST, NOISE
+from trimtab.sim.demo import run as run_demo
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
+from trimtab.sim.warmup import kernels_compiled
 from trimtab.sim.worlds import World
 
 COMMAND = str(Path(sys.executable).with_name("trimtab"))
@@ -55,67 +57,104 @@ def test_version(command: tuple[str, ...]) -> None:
     assert (child.returncode, child.stdout, child.stderr) == (0, f"trimtab {tt.__version__}\n", "")
 
 
-DEMO = (COMMAND, "demo", "--rounds", "60", "--seed", "1")
-
-
-class Played(NamedTuple):
-    """What became of a policy of the demo."""
-
-    trace: Trace
-    left_at: Array  # (k,) the state it deployed in the end
+@cache
+def demo(seed: int = 1) -> tuple[subprocess.CompletedProcess[str], str]:
+    """A small demo: what it printed, and its report."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "report.html"
+        child = run(COMMAND, "demo", "--rounds", "60", "--seed", str(seed), "--out", str(out))
+        assert child.stdout.splitlines()[-1] == f"Report: {out}"
+        return child, out.read_text(encoding="utf-8")
 
 
 @cache
-def demo_by_hand() -> tuple[World, dict[str, Played]]:
+def demo_by_hand() -> tuple[World, dict[str, Trace]]:
     world = recommender(noise=NOISE, move_cost=MOVE_COST)
     radius = tt.Confidence(sigma=NOISE, norm=world.norms)
     policies: dict[str, Policy] = {
         "LinUCB": tt.LinUCB(world.problem, start=START, radius=radius, reg=0.01),
-        "Algorithm 1": tt.LazyGraphLinUCB(world.problem, start=START, radius=radius, reg=0.01),
+        "Steady": tt.SteadyGraphLinUCB(world.problem, start=START, radius=radius, reg=0.01),
     }
     return world, {
-        name: Played(tt.play(policy, world, horizon=60, seed=1), policy.ask())
-        for name, policy in policies.items()
+        name: tt.play(policy, world, horizon=60, seed=1) for name, policy in policies.items()
     }
 
 
 def test_demo_prints_what_it_cost() -> None:
-    child = run(*DEMO)
+    child, _ = demo()
     assert child.returncode == 0, child.stderr
     assert child.stderr == ""
     world, played = demo_by_hand()
     table = rows(child.stdout)
     assert "6 knobs and 8 things" in child.stdout
     assert "60 rounds" in child.stdout
-    assert ["", "loss", "regret", "moves", "movement", "loss + moving"] in cells(child.stdout)
-    for name, (trace, _) in played.items():
+    assert ["", "loss", "regret", "moves", "movement", "price", "total"] in cells(child.stdout)
+    for name, trace in played.items():
         assert table[name] == [
-            f"{trace.loss:.1f}",
-            f"{trace.regret:.1f}",
+            f"{trace.loss:.0f}",
+            f"{trace.regret:.0f}",
             str(trace.moves),
             f"{trace.movement:.1f}",
-            f"{trace.loss + MOVE_COST * trace.movement:.1f}",
+            f"{MOVE_COST * trace.movement:.0f}",
+            f"{trace.loss + MOVE_COST * trace.movement:.0f}",
         ]
-    assert played["LinUCB"].trace.moves > played["Algorithm 1"].trace.moves > 5
+    assert played["LinUCB"].moves > played["Steady"].moves > 5
     stay = 60 * world.loss(np.array(START))
-    idle = 60 * (world.loss(np.array(START)) - world.loss(world.optimum.state))
-    assert table["stay put"] == [f"{stay:.1f}", f"{idle:.1f}", "0", "0.0", f"{stay:.1f}"]
+    idle = stay - 60 * world.loss(world.optimum.state)
+    assert table["stay put"] == [f"{stay:.0f}", f"{idle:.0f}", "0", "0.0", "0", f"{stay:.0f}"]
 
 
-def test_demo_prints_where_the_knobs_ended() -> None:
-    world, played = demo_by_hand()
-    output = run(*DEMO).stdout
-    assert ["", "start", "LinUCB", "Algorithm 1", "best"] in cells(output)
-    table = rows(output)
-    for j, knob in enumerate(KNOBS):
-        ends = [START[j], *(state[j] for _, state in played.values())]
-        assert table[knob] == [f"{x:.2f}" for x in (*ends, world.optimum.state[j])]
+def test_demo_explains_the_last_moves() -> None:
+    _, played = demo_by_hand()
+    records = played["Steady"].records
+    moves = [record for record in records if not record.held]
+    words = " ".join(demo()[0].stdout.split())  # lines are broken to fit
+    assert f"looked {len(records)} times and held {len(records) - len(moves)} of them" in words
+    assert words.count("after round") == 3 < len(moves)
+    for record in moves[-3:]:
+        first, name = record.knobs[0], CRITERIA[record.criteria[0]][0]
+        assert f"after round {record.round}: {KNOBS[first]} {record.before[0]:.3g} → " in words
+        assert record.criteria.size == 8 or name in words
+        assert f"gains {record.gain:.3g} a round" in words
+        assert f"costs {record.price:.3g}" in words
 
 
 def test_demo_takes_its_seed() -> None:
-    other = run(*DEMO[:-1], "2")
+    other, report = demo(2)
     assert other.returncode == 0
-    assert rows(other.stdout)["LinUCB"] != rows(run(*DEMO).stdout)["LinUCB"]
+    assert rows(other.stdout)["LinUCB"] != rows(demo()[0].stdout)["LinUCB"]
+    assert "seed 2" in report
+
+
+def test_demo_says_when_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    said = {}
+    for known in (True, False):
+        monkeypatch.setattr("trimtab.sim.demo.kernels_compiled", lambda known=known: known)
+        run_demo(rounds=2, seed=0, out=tmp_path / "report.html")
+        said[known] = "compiles the kernels" in capsys.readouterr().out
+    assert said == {True: False, False: True}
+
+
+def test_compiled_kernels_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tt.worlds.linear(tt.Graph.complete(2)).optimum  # noqa: B018  # compiles what is not yet
+    recommender().optimum  # noqa: B018
+    assert kernels_compiled()
+    elsewhere = SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path)))
+    monkeypatch.setattr("trimtab.solvers.line.argmin", elsewhere)
+    assert not kernels_compiled()
+
+
+@pytest.mark.parametrize(
+    ("out", "said"), [("", "is a folder; name a file"), ("no/report.html", "there is no folder")]
+)
+def test_a_demo_that_could_not_write_plays_nothing(tmp_path: Path, out: str, said: str) -> None:
+    child = run(COMMAND, "demo", "--rounds", "5", "--out", str(tmp_path / out))
+    assert (child.returncode, child.stdout) == (2, "")
+    assert child.stderr.startswith(f"trimtab: out = '{tmp_path / out}'")
+    assert said in child.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -150,7 +189,7 @@ def test_an_error_that_was_foreseen_ends_with_one_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fail(*, rounds: int, seed: int) -> None:
+    def fail(*, rounds: int, seed: int, out: Path) -> None:
         raise kind(f"rounds = {rounds}; the knobs are stuck, oil them")
 
     monkeypatch.setattr("trimtab.sim.demo.run", fail)

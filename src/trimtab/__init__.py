@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.files import load as load
     from trimtab.files import save as save
     from trimtab.graph import Graph as Graph
+    from trimtab.live.tuner import Tuner as Tuner
     from trimtab.policies import AdaptiveGraphLinUCB as AdaptiveGraphLinUCB
     from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
     from trimtab.policies import FixedState as FixedState
@@ -74,6 +75,7 @@ _HOME = {
     "SolverFailed": "trimtab.errors",
     "Trace": "trimtab.sim",
     "TrimtabError": "trimtab.errors",
+    "Tuner": "trimtab.live.tuner",
     "binary": "trimtab.policies",
     "load": "trimtab.files",
     "play": "trimtab.sim.play",

@@ -14,8 +14,11 @@ from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
 from trimtab.cli.init import init
+from trimtab.cli.live import register
+from trimtab.cli.reproduce import reproduce
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
+from trimtab.cli.warmup import warmup
 from trimtab.errors import TrimtabError
 
 app = typer.Typer(
@@ -26,9 +29,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(warmup)
+app.command()(reproduce)
 app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
+register(app)
 app.add_typer(storage, name="storage")
 
 

@@ -19,12 +19,13 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from trimtab.errors import Conflict, InvalidInput
+from trimtab.errors import InvalidInput
 from trimtab.live import event_table, snapshot_table
 from trimtab.live.database import FORMAT, Database, Execute, Hold, Row
 from trimtab.live.event import GENESIS, Draft, Event, word
 from trimtab.live.journal_faults import Damaged, Locked
 from trimtab.live.lock import DeciderLock
+from trimtab.live.session import Session
 from trimtab.live.snapshot_table import Snapshot
 
 RETRY = 0.02  # seconds between two tries for the decider's lock
@@ -106,37 +107,24 @@ class Journal:
             raise InvalidInput("there is nothing to append; give at least one draft")
         if lock is not None and lock.tuner != tuner:
             raise InvalidInput(f"the lock is of tuner {lock.tuner!r}, not of {tuner!r}")
-        events = []
         with self._writing(tuner) as (execute, id, term):
             if lock is not None:
                 lock.confirm(term)
-            last, digest = event_table.end(execute, id)
-            number = last
-            for draft in drafts:
-                earlier = None
-                if draft.key is not None:
-                    earlier = event_table.by_key(execute, tuner, id, draft.key)
-                if earlier is not None:
-                    if not earlier.repeats(draft):
-                        raise Conflict(
-                            f"the key {draft.key!r} of tuner {tuner!r} belongs to event "
-                            f"{earlier.number}, which says something else; use a new key"
-                        )
-                    events.append(earlier)
-                    continue
-                if after is not None and last != after:
-                    raise Conflict(
-                        f"the last event of tuner {tuner!r} is {last}, not {after}; "
-                        "read what is new, then decide again"
-                    )
-                number += 1
-                event = draft.sealed(tuner, number, digest)
-                digest = event.digest
-                self._database.step("before insert")
-                event_table.insert(execute, id, event)
-                self._database.step("after insert")
-                events.append(event)
-        return tuple(events)
+            return self._session(execute, tuner, id).append(*drafts, after=after)
+
+    @contextmanager
+    def session(self, tuner: str) -> Iterator[Session]:
+        """The tuner's events and a way to add to them; nobody else writes to it meanwhile.
+
+        What was appended is acknowledged when the block is left without an error. Keep it
+        short: other writers wait.
+        """
+        with self._writing(tuner) as (execute, id, _):
+            yield self._session(execute, tuner, id)
+
+    def _session(self, execute: Execute, tuner: str, id: int) -> Session:
+        database = self._database
+        return Session(execute, tuner, id, name=database.name, step=database.step)
 
     def events(self, tuner: str, *, after: int | Event | Snapshot = 0) -> Iterator[Event]:
         """The tuner's events from there on, in order, each verified; memory stays bounded.

@@ -14,6 +14,7 @@ from trimtab.live.span import Span
 Scale = Literal["linear", "log", "integer"]
 LEAST_RANGE = 1e-9  # of the size of its ends: else the range has too few floats in it
 MOST_LEVELS = 1001  # of an integer knob; a solve takes time in proportion
+DIGITS = 15  # of a value: what is set to 300 s reads 300 s, not 300.00000000000006 s
 SAME = 1e-9  # a normalised value so close to a level is that level
 
 
@@ -155,7 +156,9 @@ class Knob:
         return (x - self.low) / (self.high - self.low)
 
     def value(self, normalised: float) -> float:
-        """The value at a place in [0, 1], an int for an integer knob; both ends are exact.
+        """The value at a place in [0, 1], to 15 digits, an int for an integer knob.
+
+        Both ends are exact.
 
         Raises:
             InvalidInput: outside [0, 1], or not at a step of an integer knob.
@@ -171,13 +174,14 @@ class Knob:
                     "use problem.domain.project first"
                 )
             return int(self.low) + place * self.step
-        if u == 1.0:
-            return float(self.high)
+        if u in (0.0, 1.0):
+            return float(self.low if u == 0.0 else self.high)
         if self.scale == "log":
             x = self.low * exp(u * log(self.high / self.low))
         else:
             x = self.low + u * (self.high - self.low)
-        return min(max(x, self.low), self.high)  # rounding may pass an end by one bit
+        x = float(f"{x:.{DIGITS}g}")
+        return min(max(x, self.low), self.high)  # rounding may pass an end
 
     def distance(self, amount: float) -> float:
         """A change in the user's terms as a distance in [0, 1]: a difference, or a factor."""

@@ -1,77 +1,110 @@
-"""`trimtab demo`: two policies tune the same simulated recommender."""
+"""`trimtab demo`: Steady and standard LinUCB tune the same simulated recommender."""
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from trimtab.errors import InvalidInput
 from trimtab.estimators import Confidence
-from trimtab.policies import LazyGraphLinUCB, LinUCB
+from trimtab.policies import LinUCB, SteadyGraphLinUCB
 from trimtab.sim import Trace, play
+from trimtab.sim.demo_report import HEADS, bills, reasons, steps, to_html
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
+from trimtab.sim.warmup import kernels_compiled
 from trimtab.sim.worlds import World
 
 NOISE = 0.1
-MOVE_COST = 0.5  # what turning one knob across its whole range costs, in units of loss
+MOVE_COST = 2.0  # of turning one knob across its whole range: about a round's loss
+REG = 0.01
+WARM_UP = 30  # rounds after which every kernel has been used
+LAST = 3  # moves that are explained on the terminal
 
 
-def run(*, rounds: int, seed: int) -> None:
-    """Play the demo and print what came of it."""
+def run(*, rounds: int, seed: int, out: Path) -> None:
+    """Play the demo, print what came of it and write the report."""
+    _writable(out)
     console = Console()
     world = recommender(noise=NOISE, move_cost=MOVE_COST)
     console.print(
-        f"A recommender with {len(KNOBS)} knobs and {len(CRITERIA)} things people complain about. "
-        f"Two policies see the same noisy complaints for {rounds:,} rounds. "
-        "(A first run compiles its kernels before the bars start to move.)"
+        f"A recommender has {len(KNOBS)} knobs and {len(CRITERIA)} things that people complain "
+        f"about. Two policies tune it for {rounds:,} rounds, from the same noisy complaints. "
+        f"Turning a knob across its whole range costs {MOVE_COST:g}."
     )
+    if not kernels_compiled():
+        console.print("This first run compiles the kernels, about a minute; later ones do not.")
+    with console.status("Getting the kernels ready ..."):
+        for name in ("LinUCB", "Steady"):
+            play(_policy(name, world), world, horizon=WARM_UP)
     with Progress(
-        TextColumn("{task.description:<12}"),
+        TextColumn("{task.description:<7}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=console,
     ) as progress:
         runs: dict[str, Trace] = {}
-        radius = Confidence(sigma=NOISE, norm=world.norms)
-        kinds: tuple[type[LinUCB | LazyGraphLinUCB], ...] = (LinUCB, LazyGraphLinUCB)
-        for name, kind in zip(("LinUCB", "Algorithm 1"), kinds, strict=True):
+        for name in ("LinUCB", "Steady"):
             advance = partial(progress.advance, progress.add_task(name, total=rounds))
-            policy = kind(world.problem, start=START, radius=radius, reg=0.01)
-            runs[name] = play(policy, world, horizon=rounds, seed=seed, progress=advance)
-    console.print(_results(runs, world))
-    console.print(_settings(runs, world))
+            runs[name] = play(
+                _policy(name, world), world, horizon=rounds, seed=seed, progress=advance
+            )
+    console.print(_table(world, runs))
+    _explain(console, runs["Steady"])
+    try:
+        out.write_text(to_html(world, runs, seed=seed), encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"out = {str(out)!r} cannot be written: {error.strerror}") from None
+    console.print(f"Report: {out}", soft_wrap=True, highlight=False)
 
 
-def _results(runs: dict[str, Trace], world: World) -> Table:
-    table = Table(title=f"What it cost (a full turn of a knob costs {MOVE_COST:g})")
-    for heading in ("", "loss", "regret", "moves", "movement", "loss + moving"):
+def _policy(name: str, world: World) -> LinUCB | SteadyGraphLinUCB:
+    kind = LinUCB if name == "LinUCB" else SteadyGraphLinUCB
+    radius = Confidence(sigma=NOISE, norm=world.norms)
+    return kind(world.problem, start=START, radius=radius, reg=REG)
+
+
+def _writable(out: Path) -> None:
+    """Refuse what cannot be written before anything is played."""
+    if out.is_dir():
+        raise InvalidInput(f"out = {str(out)!r} is a folder; name a file")
+    if not out.parent.is_dir():
+        raise InvalidInput(f"out = {str(out)!r}: there is no folder {str(out.parent)!r}")
+
+
+def _table(world: World, runs: dict[str, Trace]) -> Table:
+    table = Table(title="What it cost", title_justify="left")
+    for heading in HEADS:
         table.add_column(heading, justify="right" if heading else "left")
-    some = next(iter(runs.values()))
-    stay = some.horizon * world.loss(some.start)
-    left = stay - float(some.lengths @ some.best)
-    table.add_row("stay put", f"{stay:,.1f}", f"{left:,.1f}", "0", "0.0", f"{stay:,.1f}")
-    for name, trace in runs.items():
+    for bill in bills(world, runs):
         table.add_row(
-            name,
-            f"{trace.loss:,.1f}",
-            f"{trace.regret:,.1f}",
-            f"{trace.moves:,}",
-            f"{trace.movement:,.1f}",
-            f"{trace.loss + trace.move_cost:,.1f}",
+            bill.name,
+            f"{bill.loss:,.0f}",
+            f"{bill.regret:,.0f}",
+            f"{bill.moves:,}",
+            f"{bill.movement:,.1f}",
+            f"{bill.price:,.0f}",
+            f"{bill.total:,.0f}",
         )
     return table
 
 
-def _settings(runs: dict[str, Trace], world: World) -> Table:
-    table = Table(title="Where the knobs ended")
-    table.add_column("")
-    for heading in ("start", *runs, "best"):
-        table.add_column(heading, justify="right")
-    final = [trace.states[-1] for trace in runs.values()]
-    for j, knob in enumerate(KNOBS):
-        values = (START[j], *(state[j] for state in final), world.optimum.state[j])
-        table.add_row(knob, *(f"{x:.2f}" for x in values))
-    return table
+def _explain(console: Console, trace: Trace) -> None:
+    """Print the reasons of the last moves."""
+    moves = [record for record in trace.records if not record.held]
+    if not moves:
+        console.print("Steady did not move: no move was worth its price.")
+        return
+    console.print(
+        f"Steady looked {len(trace.records):,} times and held {len(trace.records) - len(moves):,} "
+        f"of them. Why it moved, the last {min(LAST, len(moves))}:"
+    )
+    for record in moves[-LAST:]:
+        console.print(Padding(Text(f"after round {record.round:,}: {steps(record)}"), (0, 0, 0, 2)))
+        console.print(Padding(Text(f"because {reasons(record)}"), (0, 0, 0, 4)))

@@ -1,0 +1,1 @@
+"""A league of stability: who pays least for losses and moves together."""

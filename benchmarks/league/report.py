@@ -1,0 +1,192 @@
+"""RESULTS.md and the figures of the league."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.league.players import ENTRIES
+from benchmarks.league.run import Run
+from benchmarks.league.standings import MAIN, Table, tables
+from benchmarks.league.worlds import settings
+from trimtab.paper import figures
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+OURS = {entry.name for entry in ENTRIES if entry.ours}
+HEADS = ("total", "regret", "price", "moves", "movement", "final")
+
+
+def write(runs: Sequence[Run], out: Path) -> Path:
+    """Write the figures and RESULTS.md into a folder; where the latter is."""
+    if not runs:
+        raise SystemExit("no match has been played; nothing to report")
+    horizon = runs[0].job.horizon
+    found = tables(runs, settings(horizon))
+    folder = out / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, canvas in (("relative", relative(found)), ("parts", parts(found))):
+        (folder / f"{name}.svg").write_bytes(figures.svg(canvas))
+        (folder / f"{name}.png").write_bytes(figures.png(canvas))
+    path = out / "RESULTS.md"
+    path.write_text(text(found, runs), encoding="utf-8")
+    return path
+
+
+def text(found: Sequence[Table], runs: Sequence[Run]) -> str:
+    """The page."""
+    horizon = runs[0].job.horizon
+    seeds = max(run.job.seed for run in runs) + 1
+    absent = [entry.name for entry in ENTRIES if not entry.installed()]
+    lines = [
+        "# The league of stability",
+        "",
+        "Written by `python -m benchmarks.league.run`; [README.md](README.md) says who plays,",
+        "where, and by which rules. Total cost = regret + move_cost x movement: the loss above",
+        "that of the best state, noise left out, and the price of the path.",
+        "",
+        f"{horizon:,} rounds, {seeds} seeds, {len(runs):,} matches, "
+        f"{sum(run.seconds for run in runs) / 60:.0f} minutes of CPU. {_versions()}."
+        + (f" Not installed, so not playing: {', '.join(absent)}." if absent else ""),
+        "",
+        "## Does Steady keep its promise?",
+        "",
+        "Promised: the lowest total cost where the model's assumptions hold and moves cost",
+        "something; within 10 % of the best elsewhere. Intervals are 95 %, paired by seed.",
+        "",
+        "| world | assumptions | Steady | best other | Steady / best other | kept |",
+        "|---|---|--:|---|--:|---|",
+    ]
+    for table in found:
+        best = table.others[0]
+        lines.append(
+            f"| {table.setting.name} | {table.setting.why or 'hold'} | "
+            f"{table.mean(MAIN, 'total')} | {best}: {table.mean(best, 'total')} | "
+            f"{table.ratio(MAIN, best)} | {'yes' if table.kept else '**no**'} |"
+        )
+    lines += ["", *_broken(found), "", "![Total cost of every player](figures/relative.png)", ""]
+    lines += ["![Regret and price](figures/parts.png)", "", "## Ranks", "", *_ranks(found)]
+    for table in found:
+        lines += ["", f"## {table.setting.name}", "", *_table(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _broken(found: Sequence[Table]) -> list[str]:
+    """Where the promise is not kept, and what a narrower radius would have done there."""
+    broken = [table for table in found if not table.kept]
+    if not broken:
+        return ["The promise is kept in every world."]
+    lines = [f"Not kept in {len(broken)} of {len(found)} worlds:", ""]
+    for table in broken:
+        best, narrow = table.others[0], f"{MAIN}, narrow"
+        line = f"- {table.setting.name}: {table.ratio(MAIN, best)} times the cost of {best}."
+        if narrow in table.scores:
+            line += (
+                f" The same policy with a narrow radius costs {table.ratio(narrow, best)} times "
+                f"that of {best}."
+            )
+        lines.append(line)
+    return lines
+
+
+def _ranks(found: Sequence[Table]) -> list[str]:
+    """Rank of every player in every world, by mean total; best mean rank first."""
+    names = [entry.name for entry in ENTRIES if any(entry.name in t.scores for t in found)]
+    mean = {n: np.mean([t.rank(n) for t in found if n in t.scores]) for n in names}
+    lines = [
+        "Ranks among those who played, ours included; slow players take part in small worlds only.",
+        "",
+        "| player | mean rank | worlds | " + " | ".join(t.setting.name for t in found) + " |",
+        "|---|--:|--:|" + "--:|" * len(found),
+    ]
+    for name in sorted(names, key=lambda n: mean[n]):
+        cells = [str(t.rank(name)) if name in t.scores else "" for t in found]
+        lines.append(
+            f"| {name} | {mean[name]:.1f} | {sum(map(bool, cells))} | {' | '.join(cells)} |"
+        )
+    return lines
+
+
+def _table(table: Table) -> list[str]:
+    lines = [
+        "| player | seeds | " + " | ".join(HEADS) + " | of Steady's total |",
+        "|---|--:|" + "--:|" * (len(HEADS) + 1),
+    ]
+    for name in table.players:
+        cells = [str(table.mean(name, what)) for what in HEADS]
+        ratio = "1" if name == MAIN else str(table.ratio(name, MAIN))
+        lines.append(f"| {name} | {len(table.scores[name])} | {' | '.join(cells)} | {ratio} |")
+    return lines
+
+
+def relative(found: Sequence[Table]) -> Canvas:
+    """Every player's total as a multiple of Steady's, world by world."""
+    canvas, (axes,) = figures.panels(1, columns=1, size=(9.4, 0.42 * len(found) + 1.9))
+    rivals = [e.name for e in ENTRIES if not e.ours]
+    markers = dict(zip(rivals, "XsD^v<>Ph", strict=False))
+    ours = [e.name for e in ENTRIES if e.ours and e.name != MAIN]
+    marks = dict(zip(ours, "o*pdH8", strict=False))
+    axes.axvline(1.0, color=figures.BLUE, linewidth=2.2)
+    for name in (*ours, *rivals):
+        points = [
+            (table.ratio(name, MAIN).mean, len(found) - 1 - row)
+            for row, table in enumerate(found)
+            if name in table.scores
+        ]
+        if points:
+            x, y = zip(*points, strict=True)
+            mine = name in OURS
+            axes.scatter(
+                x,
+                y,
+                marker=marks.get(name) or markers[name],
+                s=42,
+                facecolors="none" if mine else figures.ORANGE,
+                edgecolors=figures.BLUE if mine else "white",
+                linewidths=1.3 if mine else 0.5,
+                label=name,
+                zorder=3,
+            )
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(found)), [t.setting.name for t in reversed(found)])
+    low, high = axes.get_xlim()
+    ticks = [x for x in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200) if low <= x <= high]
+    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axes.minorticks_off()
+    figures.head(axes, "Right of the line: dearer than Steady", x="total cost / Steady's (log)")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+    return canvas
+
+
+def parts(found: Sequence[Table]) -> Canvas:
+    """Regret and price of everybody, world by world, as a multiple of Steady's total."""
+    canvas, panels = figures.panels(len(found), columns=3, size=(4.3, 3.4))
+    for axes, table in zip(panels, found, strict=True):
+        names = [name for name in table.players if name == MAIN or not name.startswith(MAIN)]
+        unit = table.mean(MAIN, "total").mean
+        regret = np.array([table.mean(name, "regret").mean for name in names]) / unit
+        price = np.array([table.mean(name, "price").mean for name in names]) / unit
+        rows = np.arange(len(names))[::-1]
+        axes.barh(rows, regret, color=figures.BLUE, label="regret")
+        axes.barh(rows, price, left=regret, color=figures.ORANGE, label="price of moving")
+        axes.set_yticks(rows, names, fontsize=8)
+        for label, name in zip(axes.get_yticklabels(), names, strict=True):
+            label.set_fontweight("bold" if name == MAIN else "normal")
+        edge = min(float((regret + price).max()), 8.0)
+        axes.set_xlim(0.0, 1.05 * edge)
+        axes.grid(visible=False, axis="y")
+        figures.head(axes, table.setting.name, x="total cost / Steady's")
+    panels[0].legend(fontsize=8, loc="lower right")
+    return canvas
+
+
+def _versions() -> str:
+    needed = dict.fromkeys(name for entry in ENTRIES if entry.installed() for name in entry.needs)
+    packages = ", ".join(f"{name} {version(name)}" for name in ("trimtab", "numpy", *needed))
+    return f"Python {platform.python_version()}, {packages}"

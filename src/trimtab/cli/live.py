@@ -1,0 +1,215 @@
+"""`trimtab ask`, `tell` and the other commands of a live tuner.
+
+Exit codes: 0 done; 1 it contradicts what is recorded, or the store cannot be used or is damaged;
+2 the command, the spec or a value is wrong, or there is no such decision.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trimtab.live.decision import Decision
+    from trimtab.live.spec import Spec
+    from trimtab.live.tuner import Tuner
+
+SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a TOML file.")]
+Storage = Annotated[
+    str | None, typer.Option(help="Where the journal is, if not where the spec says.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask gave.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for command in (ask, tell, attach, status, explain, pause, resume, rollback, replay):
+        app.command()(command)
+
+
+def ask(
+    spec: SpecPath,
+    client: Annotated[str | None, typer.Option(help="Who asks; each has its own decision.")] = None,
+    shadow: Annotated[
+        bool | None,
+        typer.Option(help="Only propose, or act again; as before by default.", show_default=False),
+    ] = None,
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Print the values to play; the same again until they are told. Begins a new tuner."""
+    with _tuner(spec, storage, shadow=shadow) as tuner:
+        decision = tuner.ask(client)
+    _print(decision, as_json, lambda: _decision(tuner.spec, decision))
+
+
+def tell(
+    spec: SpecPath,
+    decision: DecisionId,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="METRIC=MEAN[,SEM]...", help="What was measured, in its unit."),
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Of how many rounds these are means.")] = 1,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Replace what was told; METRIC= takes it back.")
+    ] = False,
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Record what a decision led to, all at once or in parts; twice the same has no effect."""
+    measured = {name: _measured(text) for name, text in _pairs(metrics or [], "metric").items()}
+    with _tuner(spec, storage) as tuner:
+        receipt = tuner.tell(decision, measured, count=count, correct=correct)
+    said = "all of it was told before" if receipt.repeated else "recorded"
+    _print(receipt, as_json, lambda: f"{receipt.id}: {said}")
+
+
+def attach(
+    spec: SpecPath,
+    values: Annotated[
+        list[str], typer.Argument(metavar="KNOB=VALUE...", help="What somebody has set by hand.")
+    ],
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Record that somebody has set knobs by hand; those that are not named stay."""
+    given = {name: _number(text, name) for name, text in _pairs(values, "knob").items()}
+    with _tuner(spec, storage) as tuner:
+        tuner.attach(given)
+        _status(tuner, as_json)
+
+
+def status(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
+    """Print where the tuner stands."""
+    with _tuner(spec, storage, read_only=True) as tuner:
+        _status(tuner, as_json)
+
+
+def explain(
+    spec: SpecPath, decision: DecisionId, storage: Storage = None, as_json: Json = False
+) -> None:
+    """Print why a decision was made, and what was told of it."""
+    with _tuner(spec, storage, read_only=True) as tuner:
+        explanation = tuner.explain(decision)
+    _print(explanation, as_json, lambda: str(explanation))
+
+
+def pause(
+    spec: SpecPath,
+    why: Annotated[str, typer.Option(help="For those who wonder later.")] = "by hand",
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Leave the knobs alone until resume; only a broken guardrail still moves them back."""
+    with _tuner(spec, storage) as tuner:
+        tuner.pause(why)
+        _status(tuner, as_json)
+
+
+def resume(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
+    """Tune again from where the system is now."""
+    with _tuner(spec, storage) as tuner:
+        tuner.resume()
+        _status(tuner, as_json)
+
+
+def rollback(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
+    """Go back to the last good state with the next decisions, and pause there."""
+    with _tuner(spec, storage) as tuner:
+        tuner.rollback()
+        _status(tuner, as_json)
+
+
+def replay(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
+    """Play the journal again and compare every decision; exit 1 if one comes out otherwise."""
+    from trimtab.live.opening import open_journal
+    from trimtab.live.replay import replay as play_again
+    from trimtab.live.spec import Spec
+
+    read = Spec.read(spec)
+    with open_journal(storage or read.storage, read_only=True) as journal:
+        played = play_again(journal, read.name)
+    same = "as they were made" if played.same else f"otherwise: {', '.join(played.differing[:20])}"
+    text = f"{played.events:,} events, {played.decisions:,} decisions, which come out {same}"
+    _print(played, as_json, lambda: text)
+    if not played.same:
+        raise typer.Exit(1)
+
+
+class _Shown(Protocol):
+    """Something that has a plain form."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its plain form."""
+
+
+def _print(thing: _Shown, as_json: bool, text: Any) -> None:
+    typer.echo(json.dumps(thing.to_dict()) if as_json else text())
+
+
+def _tuner(spec: Path, storage: str | None, **options: Any) -> Tuner:
+    from trimtab.live.tuner import Tuner
+
+    return Tuner(spec, storage=storage, **options)
+
+
+def _status(tuner: Tuner, as_json: bool) -> None:
+    found = tuner.status()
+    _print(found, as_json, lambda: str(found))
+
+
+def _decision(spec: Spec, decision: Decision) -> str:
+    """A decision as lines: changed knobs are marked."""
+    lines = [f"{decision.id} {decision.reason}"]
+    for knob in spec.knobs:
+        value = decision.values[knob.name]
+        mark = (
+            f"  (was {decision.previous[knob.name]:.6g})" if knob.name in decision.changed else ""
+        )
+        lines.append(f"  {knob.name} = {value:.6g} {knob.unit}".rstrip() + mark)
+    lines += [f"  {note}" for note in decision.notes]
+    if decision.proposal is not None:
+        wanted = ", ".join(f"{name} = {x:.6g}" for name, x in decision.proposal.items())
+        lines.append(f"  shadow: it would have set {wanted}")
+    return "\n".join(lines)
+
+
+def _pairs(given: list[str], what: str) -> Mapping[str, str]:
+    """The texts by their names."""
+    from trimtab.errors import InvalidInput
+
+    found: dict[str, str] = {}
+    for pair in given:
+        name, sign, text = pair.partition("=")
+        if not sign:
+            raise InvalidInput(f"{pair!r}: write a {what}, =, and a number")
+        if name in found:
+            raise InvalidInput(f"{name!r} is given twice; give it once")
+        found[name] = text
+    return found
+
+
+def _measured(text: str) -> Any:
+    """A mean, a mean with its standard error, or None if the text is empty."""
+    if text == "":
+        return None
+    mean, comma, error = text.partition(",")
+    x = _number(mean, "a mean")
+    return (x, _number(error, "a standard error")) if comma else x
+
+
+def _number(text: str, name: str) -> float:
+    from trimtab.errors import InvalidInput
+
+    try:
+        x = float(text)
+    except ValueError:
+        raise InvalidInput(f"{name} = {text!r} is no number") from None
+    return int(x) if x.is_integer() and abs(x) < 2**53 else x

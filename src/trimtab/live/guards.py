@@ -1,0 +1,84 @@
+"""Limits on movement: however far the target is, the state stays within them.
+
+They bind every decision, whoever wants it: the policy, a rollback or a person. All is in
+normalised units.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from trimtab.live.knob import SAME, Knob
+from trimtab.live.ledger import Ledger, State
+from trimtab.live.span import Span
+
+TOLERANCE = ": tolerance"  # ends a note on a change that is too small to be made
+
+
+def limited(
+    ledger: Ledger, target: State, *, now: int, round: int, way_back: bool
+) -> tuple[State, list[str]]:
+    """The state nearest to the target that the guards allow, knob by knob, and what held it back.
+
+    Args:
+        ledger: where the system is, and how it came there.
+        target: where it should go.
+        now: when, in microseconds since 1970.
+        round: in which round.
+        way_back: whether the budget must also suffice to come back, as it must where a guardrail
+            may say so.
+    """
+    state, notes = [], []
+    for j, knob in enumerate(ledger.spec.knobs):
+        here = ledger.state[j]
+        far, limit = room(ledger, j, now, round, way_back=way_back)
+        there = _toward(knob, here, target[j], far)
+        state.append(there)
+        if there != target[j]:
+            wanted = abs(target[j] - here)
+            small = wanted < knob.tolerance * (1.0 - SAME)
+            notes.append(knob.name + (TOLERANCE if small else f": {limit}"))
+    return state, notes
+
+
+def room(ledger: Ledger, j: int, now: int, round: int, *, way_back: bool) -> tuple[float, str]:
+    """How far knob j may move now, and what says so; the arguments are those of `limited`."""
+    knob = ledger.spec.knobs[j]
+    step = _left(knob.max_step, knob.stability.per, ledger, j, now, round)
+    if knob.stability.budget_per is None:
+        budget = knob.budget - ledger.spent[j]
+    else:
+        budget = _left(knob.budget, knob.stability.budget_per, ledger, j, now, round)
+    if way_back:
+        budget /= 2.0
+    return (max(step, 0.0), "max_step") if step <= budget else (max(budget, 0.0), "budget")
+
+
+def _left(most: float, per: Span | None, ledger: Ledger, j: int, now: int, round: int) -> float:
+    """What is left of a limit in its window."""
+    if most == inf or per is None:
+        return most
+    used = 0.0
+    for at, when, distance in ledger.moves[j]:
+        if per.seconds is not None:
+            inside = at > now - 1_000_000 * per.seconds
+        else:
+            inside = when > round - per.amount
+        used += distance if inside else 0.0
+    return most - used
+
+
+def _toward(knob: Knob, here: float, target: float, room: float) -> float:
+    """The place nearest to the target within the room, or here if the change is too small."""
+    there = target
+    if abs(target - here) > room * (1.0 + SAME):
+        there = min(max(here + (room if target > here else -room), 0.0), 1.0)
+        if knob.steps:
+            there = _level(knob, here, there)
+    return here if abs(there - here) < knob.tolerance * (1.0 - SAME) else there
+
+
+def _level(knob: Knob, here: float, there: float) -> float:
+    """The value of an integer knob that is nearest to `there`, between here and there."""
+    start, places = round(here * knob.steps), (there - here) * knob.steps
+    return (start + int(places + (SAME if places > 0 else -SAME))) / knob.steps

@@ -1,0 +1,345 @@
+"""`Tuner`: a live system, tuned. It is asked, told, and never forgets."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from trimtab import __version__
+from trimtab.arrays import whole
+from trimtab.errors import InvalidInput, NotFound
+from trimtab.live import orders, past
+from trimtab.live.database import Step
+from trimtab.live.deciding import decide
+from trimtab.live.decision import Decision, decision_of, number_of
+from trimtab.live.event import EPOCH, Draft, Event, microseconds, word
+from trimtab.live.explain import Explanation, explained
+from trimtab.live.journal_faults import Unavailable
+from trimtab.live.ledger import Ledger
+from trimtab.live.measurement import plain_metrics
+from trimtab.live.opening import open_journal
+from trimtab.live.orders import Entry
+from trimtab.live.replica import Replica
+from trimtab.live.session import Place, Read
+from trimtab.live.spec import Spec
+from trimtab.live.status import Status, status_of
+from trimtab.live.telling import Receipt, entries_of
+from trimtab.live.warm_start import rows_of
+
+SNAPSHOT_EVERY = 500  # events
+
+# Where a call can be interrupted, beside those of the journal (`database.STEPS`).
+STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
+
+Plan = Callable[[Ledger, Read, int], list[Entry]]  # of the ledger, at a time
+
+
+class Tuner:
+    """A tuner of a live system: `ask` for values, `tell` what they led to.
+
+    Every call reads what is new in the journal, checks, and appends one event or none, in one
+    transaction. Then it is acknowledged. A call that raises has changed nothing;
+    after `Unavailable` nobody knows, and the same call again is safe. Any number of processes
+    may share a store, and each of their decisions is made in knowledge of all events before it.
+
+    >>> import tempfile, trimtab as tt
+    >>> from trimtab.live.example import example
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tuner = tt.Tuner(Spec.parse(example()), storage=f"{folder.name}/search.db")
+    >>> decision = tuner.ask()
+    >>> decision.id, decision.reason, decision.values["candidates"]
+    ('search-2', 'hold', 400)
+    >>> tuner.ask() == decision
+    True
+    >>> _ = tuner.tell(decision.id, {"latency_p99": 180.0, "click_rate": (4.1, 0.2)})
+    >>> tuner.ask().id
+    'search-4'
+    >>> tuner.close(); folder.cleanup()
+
+    Args:
+        spec: a `Spec`, or the path of its file.
+        storage: where the journal is, if not where the spec says.
+        seed: of the policy of a new tuner; one that is there keeps its own.
+        shadow: whether to propose and record only, and leave the system alone; None leaves
+            it as it was, which is off for a new one.
+        clock: the time, with a time zone.
+        read_only: only look; there must be a tuner.
+        timeout: seconds to wait for other writers.
+        step: called at each of `STEPS` and `database.STEPS`, to test what happens there.
+
+    Raises:
+        InvalidInput: no valid spec.
+        Conflict: the journal has a tuner of this name that learns another problem.
+    """
+
+    def __init__(
+        self,
+        spec: Spec | str | Path,
+        *,
+        storage: str | None = None,
+        seed: int = 0,
+        shadow: bool | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        read_only: bool = False,
+        timeout: float = 30.0,
+        step: Step = lambda name: None,
+    ) -> None:
+        self.spec = spec if isinstance(spec, Spec) else Spec.read(spec)
+        self.name = self.spec.name
+        self._clock, self._step = clock, step
+        self._thread = threading.RLock()
+        seed = whole(seed, "seed", low=0)
+        self.spec.new_policy(seed=seed)  # refuses here what does not go together
+        url = self.spec.storage if storage is None else storage
+        self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
+        try:
+            self._replica, self._saved = self._begun(seed, bool(shadow), read_only)
+            if not read_only:
+                self._adopt(shadow)
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _begun(self, seed: int, shadow: bool, read_only: bool) -> tuple[Replica, int]:
+        """What the journal says of this tuner, which is begun if it is not there.
+
+        Also the number of the snapshot that was used, 0 if none was.
+        """
+        snapshot = self._journal.load_snapshot(self.name)
+        replica = None if snapshot is None else Replica.from_snapshot(snapshot)
+        saved = 0 if replica is None else replica.number
+        if replica is None:
+            first = next(self._read(), None)
+            if first is None and read_only:
+                raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
+            if first is None:
+                plain = {"seed": seed, "shadow": shadow, "version": __version__}
+                payload = {"spec": json.dumps(self.spec.to_dict()), **plain}
+                begin = Draft(kind="begin", payload=payload, at=self._clock())
+                with self._journal.session(self.name) as session:
+                    first = next(session.events(), None) or session.append(begin)[0]
+            replica = Replica.begun(first)
+        replica.follow(self._read)
+        return replica, saved
+
+    def _adopt(self, shadow: bool | None) -> None:
+        """Take over what may change of the spec, and whether it acts."""
+
+        def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
+            entries: list[Entry] = []
+            if past.differs(ledger.spec, self.spec):
+                entries.append(("spec", {"spec": json.dumps(self.spec.to_dict())}))
+            if shadow is not None and ledger.shadow != shadow:
+                entries.append(("shadow", {"on": shadow}))
+            return entries
+
+        self._act(plan)
+
+    # The two verbs.
+
+    def ask(self, client_id: str | None = None) -> Decision:
+        """The values to play; the same decision again until it is told.
+
+        Args:
+            client_id: who asks; each client has a decision of its own.
+        """
+        client = None if client_id is None else word(client_id, "client_id")
+
+        def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
+            if ledger.open_trial(client) is not None:
+                return []
+            return [("decide", decide(ledger, self._replica.learned, client, now))]
+
+        with self._thread:
+            events = self._act(plan)
+            if events:
+                event = events[0]
+            else:
+                trial = self._replica.ledger.open_trial(client)
+                event = past.event(self._read, trial.number if trial else 0)
+            decision = self._decision(event)
+            self._save()
+        return decision
+
+    def tell(
+        self,
+        decision_id: str,
+        metrics: Mapping[str, Any],
+        *,
+        count: int | Mapping[str, int] = 1,
+        correct: bool = False,
+    ) -> Receipt:
+        """Record what a decision led to: all at once or in parts, late, in any order.
+
+        Args:
+            decision_id: the id that `ask` gave.
+            metrics: by name, in their units: a number, or (mean, sem). NaN and None say that
+                it is missing.
+            count: of how many rounds each is the mean; one number, or one by name.
+            correct: replace what was told before; None takes it back.
+
+        Raises:
+            InvalidInput: an unknown metric, or a value that is none.
+            NotFound: there was no such decision.
+            Conflict: something else was told before, and this is no correction.
+        """
+        number = number_of(self.name, decision_id)
+
+        def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
+            told = plain_metrics(ledger.spec, metrics, count)
+            gone = [name for name in metrics if name not in told]
+            known = past.known(ledger, number, read, self.name)
+            return entries_of(known, told, gone, correct=correct)
+
+        events = self._act(plan)
+        return Receipt(id=decision_id, events=tuple(event.number for event in events))
+
+    # People.
+
+    def attach(self, values: Mapping[str, float]) -> None:
+        """Accept that somebody has set the system by hand; knobs that are not named stay.
+
+        Raises:
+            InvalidInput: an unknown knob, or a value out of its range.
+        """
+        self._act(lambda ledger, read, now: orders.attach(ledger, values))
+
+    def override(self, values: Mapping[str, float]) -> None:
+        """Have the next decisions go to these values, within the guards, and stay until `resume`.
+
+        Raises:
+            InvalidInput: an unknown knob, or a value out of its range.
+        """
+        self._act(lambda ledger, read, now: orders.override(ledger, values))
+
+    def pause(self, why: str = "by hand") -> None:
+        """Leave the knobs alone until `resume`; only a broken guardrail still moves them back."""
+        self._act(lambda ledger, read, now: orders.pause(ledger, why))
+
+    def resume(self) -> None:
+        """Tune again from where the system is now: nothing moves until the next look."""
+        self._act(lambda ledger, read, now: orders.resume(ledger))
+
+    def rollback(self) -> None:
+        """Go back to the last good state other than this one, within the guards, and pause there.
+
+        Raises:
+            Conflict: no other good state is known.
+        """
+        self._act(lambda ledger, read, now: orders.rollback(ledger))
+
+    # History.
+
+    def warm_start(self, table: Any) -> int:
+        """Learn from a table of the past; of how many observations.
+
+        Args:
+            table: a path (.csv or .parquet), a data frame, or a dict of columns: one per knob,
+                metric, value, and optionally time and noise. The same table again has no effect.
+        """
+        with self._thread:
+            drafts, rows = rows_of(self._replica.ledger.spec, table, self._time(self._clock()))
+            with self._journal.session(self.name) as session:
+                self._replica.follow(session.events)
+                session.append(*drafts)
+            self._replica.follow(self._read)
+        return rows
+
+    def explain(self, decision_id: str) -> Explanation:
+        """Why a decision was made, and what became of it.
+
+        Raises:
+            NotFound: there was no such decision.
+        """
+        number = number_of(self.name, decision_id)
+        with self._thread:
+            self._replica.follow(self._read)
+            known = past.known(self._replica.ledger, number, self._read, self.name)
+            event = past.event(self._read, number)
+            look = event.payload.get("looked", number)
+            source = past.event(self._read, look) if look else None
+            spec = self._replica.ledger.spec
+            return explained(spec, self._decision(event), source, known.told)
+
+    def status(self) -> Status:
+        """Where the tuner stands."""
+        with self._thread:
+            self._replica.follow(self._read)
+            ledger, learned = self._replica.ledger, self._replica.learned
+            return status_of(ledger, learned, now=microseconds(self._time(self._clock())))
+
+    # How every call goes.
+
+    def _act(self, plan: Plan) -> tuple[Event, ...]:
+        """Read what is new, plan, append, and follow; no event if there is nothing to do.
+
+        The plan is made twice where something is to be written: outside the transaction, so that
+        what takes time does not keep others waiting, and inside, where it counts.
+        """
+        with self._thread:
+            self._step("received")
+            clock = self._clock()
+            self._replica.follow(self._read)
+            if not self._drafts(plan, self._read, clock):
+                return ()
+            with self._journal.session(self.name) as session:
+                self._replica.follow(session.events)
+                events = session.append(*self._drafts(plan, session.events, clock))
+            self._step("appended")
+            self._replica.extend(events, self._read)
+            self._step("folded")
+            return events
+
+    def _drafts(self, plan: Plan, read: Read, clock: datetime) -> list[Draft]:
+        ledger, at = self._replica.ledger, self._time(clock)
+        return [
+            Draft(kind=kind, payload=payload, at=at)
+            for kind, payload in plan(ledger, read, microseconds(at))
+        ]
+
+    def _read(self, *, after: Place = 0) -> Any:
+        return self._journal.events(self.name, after=after)
+
+    def _time(self, clock: datetime) -> datetime:
+        """The clock's time, but never before the last event's."""
+        if not isinstance(clock, datetime) or clock.utcoffset() is None:
+            raise InvalidInput(f"the clock gives {clock!r}; give a datetime with a time zone")
+        return max(clock, EPOCH + timedelta(microseconds=self._replica.ledger.now))
+
+    def _decision(self, event: Event) -> Decision:
+        ledger = self._replica.ledger
+        trial = ledger.trials.get(event.number)
+        state = past.state(self._read, event) if trial is None else ledger.epochs[trial.epoch].state
+        return decision_of(ledger.spec, event, state)
+
+    def _save(self) -> None:
+        """Keep a snapshot now and then; it is a cache, so that a failure is no matter."""
+        if self._replica.number - self._saved >= SNAPSHOT_EVERY:
+            self._step("before snapshot")
+            with suppress(Unavailable):
+                self._journal.save_snapshot(
+                    self.name, number=self._replica.number, content=self._replica.content()
+                )
+                self._saved = self._replica.number
+            self._step("after snapshot")
+
+    def close(self) -> None:
+        """End the connection to the journal."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,296 @@
+"""The league: equal feedback for everybody, scores that add up, and runs that are kept."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.league import report, rivals, run
+from benchmarks.league.match import Score, match
+from benchmarks.league.players import ENTRIES, Entry, Ours
+from benchmarks.league.run import Job, Run, Store
+from benchmarks.league.standings import interval, tables
+from benchmarks.league.worlds import Place, Setting, settings
+from trimtab.arrays import Array
+from trimtab.sim.worlds import Drifting
+
+ROUNDS = 12
+PRESENT = [entry for entry in ENTRIES if entry.installed()]
+WORLDS = {setting.name: setting for setting in settings(ROUNDS)}
+
+
+class Seen:
+    """A player that another one plays through, and what it was told."""
+
+    def __init__(self, player: object) -> None:
+        self._player = player
+        self.played: list[Array] = []
+        self.told: list[tuple[Array, Array]] = []
+
+    def ask(self) -> Array:
+        state: Array = self._player.ask()  # type: ignore[attr-defined]
+        self.played.append(np.array(state))
+        return state
+
+    def tell(self, losses: Array, played: Array) -> None:
+        self.told.append((losses.copy(), played.copy()))
+        self._player.tell(losses, played)  # type: ignore[attr-defined]
+
+
+@cache
+def place_of(name: str) -> Place:
+    """The world of a seed, made once: finding its best state takes longer than a match."""
+    return WORLDS[name].make(3)
+
+
+def met(entry: Entry, setting: Setting, *, rounds: int = ROUNDS) -> tuple[Place, Seen, Score]:
+    """A short match."""
+    place = place_of(setting.name)
+    seen = Seen(entry.make(place, horizon=10 * rounds, seed=3))  # rivals search all the time
+    score = match(seen, place, horizon=rounds, seed=3, delay=setting.delay)
+    return place, seen, score
+
+
+@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("entry", PRESENT, ids=lambda entry: entry.name)
+def test_everybody_plays_everywhere(entry: Entry, name: str) -> None:
+    if entry.slow and not WORLDS[name].small:
+        return  # not part of the league
+    place, seen, score = met(entry, WORLDS[name])
+    assert all(place.problem.domain.contains(state) for state in seen.played)
+    assert len(seen.played) == ROUNDS
+    assert score.told == len(seen.told) == max(ROUNDS - WORLDS[name].delay, 0)
+    assert score.regret >= -1e-9 or name.startswith(("Adult", "fairness"))  # best found by search
+    assert score.total == score.regret + score.price
+
+
+@pytest.mark.parametrize("name", ["degree 2, k = 10, dear", "30 % missing", "drift"])
+def test_noise_and_gaps_are_the_same_for_everybody(name: str) -> None:
+    chance = []
+    for entry in PRESENT:
+        if entry.slow:
+            continue
+        place, seen, _ = met(entry, WORLDS[name])
+        noise = [
+            losses - place.world.at(t)[0].mean(played)
+            for t, (losses, played) in enumerate(seen.told, start=1)
+        ]
+        chance.append(np.array(noise))
+    assert len(chance) >= 6
+    for other in chance[1:]:
+        np.testing.assert_allclose(other, chance[0], rtol=0, atol=1e-12)  # NaN at the same places
+    assert np.isnan(chance[0]).any() == (name == "30 % missing")
+
+
+def test_delayed_losses_are_told_with_their_state() -> None:
+    rounds = 40
+    delayed = WORLDS["delay of 20"]
+    steady = next(entry for entry in ENTRIES if entry.name == "SPSA")
+    _, seen, _ = met(steady, delayed, rounds=rounds)
+    assert len(seen.told) == rounds - delayed.delay
+    for t, (_, played) in enumerate(seen.told):
+        assert np.array_equal(played, seen.played[t])
+
+
+def test_a_policy_learns_of_an_earlier_state_what_belongs_to_it() -> None:
+    place = WORLDS["degree 2, k = 10, cheap"].make(0)
+    steady = next(entry for entry in ENTRIES if entry.name == "Steady")
+    player = steady.make(place, horizon=100, seed=0)
+    assert isinstance(player, Ours)
+    losses = np.full(10, 0.5)
+    player.tell(losses, np.zeros(10))
+    assert player.policy.rounds == 0  # of another state: the clock stands still
+    player.tell(losses, np.array(player.ask()))
+    assert player.policy.rounds == 1
+
+
+def test_scores_are_what_was_played() -> None:
+    setting = WORLDS["drift"]  # changes within the first twelve rounds
+    eager = next(entry for entry in ENTRIES if entry.name == "Async")
+    place, seen, score = met(eager, setting, rounds=30)
+    path = np.array([place.start, *seen.played])
+    steps = np.abs(np.diff(path, axis=0))
+    assert score.movement == pytest.approx(steps.sum())
+    assert score.price == pytest.approx((steps @ place.problem.move_cost).sum())
+    assert score.moves == (steps.sum(axis=1) > 0).sum() > 3
+    worlds = [place.world.at(t)[0] for t in range(1, 31)]
+    assert isinstance(place.world, Drifting)
+    assert len({id(world) for world in worlds}) == 3
+    losses = [world.loss(state) for world, state in zip(worlds, seen.played, strict=True)]
+    assert score.loss == pytest.approx(sum(losses))
+    assert score.regret == pytest.approx(score.loss - sum(w.optimum.value for w in worlds))
+    assert score.final == pytest.approx(np.mean(losses[-3:]))
+
+
+# Rivals.
+
+
+def test_a_missing_loss_counts_as_the_mean_so_far() -> None:
+    total = rivals.Total(np.array([1.0, 2.0]))
+    assert np.isnan(total.of(np.array([1.0, np.nan])))
+    assert total.of(np.array([3.0, 5.0])) == 13.0
+    assert total.of(np.array([np.nan, 1.0])) == 2.0 + 2.0
+
+
+@pytest.mark.parametrize("kind", [rivals.HillClimbing, rivals.SPSA])
+def test_rivals_find_the_bottom_of_a_bowl_and_stay(kind: type[rivals.Searcher]) -> None:
+    place = WORLDS["one clique (paper)"].make(1)
+    player = kind(place, horizon=20_000, seed=1)
+    search = int(rivals.SHARE * 20_000)
+    target = np.array([0.3, -0.4])
+    states = []
+    for _ in range(search + 50):
+        state = player.ask()
+        states.append(state)
+        player.tell(np.array([float(((state - target) ** 2).sum())]), state)
+    np.testing.assert_allclose(player.ask(), target, atol=0.05)
+    assert len(np.unique(states[:search], axis=0)) > 50
+    assert len(np.unique(states[search:], axis=0)) == 1
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in PRESENT if not e.ours and e.name != "fixed defaults"], ids=lambda e: e.name
+)
+@pytest.mark.parametrize("horizon", [2000, 10])  # with trials, and too short for any
+def test_rivals_stay_with_what_they_recommend(entry: Entry, horizon: int) -> None:
+    place = place_of("30 % missing")
+    player = entry.make(place, horizon=horizon, seed=1)
+    seen = Seen(player)
+    search = horizon // 10
+    match(seen, place, horizon=search + 20, seed=1)
+    moves = np.abs(np.diff(seen.played, axis=0)).sum(axis=1) > 0
+    assert moves[:search].sum() >= (5 if horizon == 2000 else 0)
+    assert not moves[search:].any()
+
+
+def test_trials_are_judged_by_the_mean_of_their_own_rounds() -> None:
+    class Judge(rivals.HillClimbing):
+        heard: list[float]
+
+        def judge(self, value: float) -> None:
+            self.heard = [*getattr(self, "heard", []), value]
+            super().judge(value)
+
+    place = WORLDS["one clique (paper)"].make(1)
+    player = Judge(place, horizon=10_000, seed=1)
+    hold = player.HOLD
+    assert hold > 1
+    for n in range(hold):
+        assert np.array_equal(player.ask(), place.start)
+        player.tell(np.array([float(n)]), place.start)
+        player.tell(np.array([99.0]), place.start + 0.01)  # of another state
+    assert player.heard == [(hold - 1) / 2]
+    assert not np.array_equal(player.ask(), place.start)
+
+
+# Runs.
+
+FEW = run.jobs(ROUNDS, 2, worlds=["recommender", "drift"], players=["Steady", "SPSA", "LinUCB"])
+
+
+def test_slow_players_take_part_in_small_worlds_only() -> None:
+    assert {(job.world, job.player) for job in FEW} == {
+        ("recommender", "Steady"),
+        ("recommender", "SPSA"),
+        ("recommender", "LinUCB"),
+        ("drift", "Steady"),
+        ("drift", "SPSA"),
+    }
+    assert [job.seed for job in FEW] == [0] * 5 + [1] * 5  # seed after seed
+
+
+def test_a_stopped_league_goes_on_and_gives_the_same(tmp_path: Path) -> None:
+    whole = Store(tmp_path / "whole.jsonl")
+    assert run.conduct(FEW, whole, workers=1) == []
+    part = Store(tmp_path / "part.jsonl")
+    run.conduct(FEW[:4], part, workers=1)
+    content = part.path.read_text()
+    part.path.write_text(content[:-20])  # killed while it wrote
+    again = Store(part.path)
+    assert len(again.runs) == 3
+    played = []
+    kept = run.play
+    try:
+        run.play = lambda job: played.append(job) or kept(job)  # type: ignore[func-returns-value]
+        run.conduct(FEW, again, workers=1)
+    finally:
+        run.play = kept
+    assert played == FEW[3:]
+    scores = [[r.score for r in Store(s.path).of(FEW)] for s in (whole, again)]
+    assert len(scores[0]) == len(FEW)
+    assert scores[0] == scores[1]
+
+
+def test_a_match_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    wrong = Job("recommender", "Steady", 0, 0)  # no rounds
+    store = Store(tmp_path / "runs.jsonl")
+    errors = run.conduct([wrong, FEW[0]], store, workers=1)
+    assert len(errors) == 1
+    assert len(store.runs) == 1
+
+
+def test_jobs_have_keys_of_their_own() -> None:
+    assert len({job.key for job in FEW}) == len(FEW)
+
+
+# Standings.
+
+
+def made_up(world: str, player: str, totals: list[float]) -> list[Run]:
+    return [
+        Run(
+            Job(world, player, seed, 100),
+            Score(loss=x, price=1.0, regret=x - 1.0, movement=1.0, moves=2, final=0.1, told=100),
+            0.5,
+        )
+        for seed, x in enumerate(totals)
+    ]
+
+
+def test_intervals_are_students() -> None:
+    found = interval(np.array([1.0, 2.0, 6.0]))
+    assert found.mean == 3.0
+    assert found.half == pytest.approx(4.302653 * np.sqrt(7.0 / 3.0))
+
+
+def test_verdicts() -> None:
+    runs = [
+        *made_up("recommender", "Steady", [10.0, 12.0]),
+        *made_up("recommender", "Steady, narrow", [5.0, 6.0]),
+        *made_up("recommender", "SPSA", [11.0, 11.2]),  # better in one seed, worse on average
+        *made_up("drift", "Steady", [10.0, 12.0]),
+        *made_up("drift", "SPSA", [9.5, 11.5]),  # within a tenth, where that will do
+        *made_up("degree 3, k = 20", "Steady", [10.0, 12.0]),
+        *made_up("degree 3, k = 20", "SPSA", [9.5, 11.5]),  # where it will not
+    ]
+    found = {table.setting.name: table for table in tables(runs, settings(100))}
+    assert found["recommender"].players == ["Steady, narrow", "Steady", "SPSA"]
+    assert found["recommender"].others == ["SPSA"]
+    assert found["recommender"].ratio("SPSA", "Steady").mean == pytest.approx((1.1 + 11.2 / 12) / 2)
+    assert {name: table.kept for name, table in found.items()} == {
+        "recommender": True,
+        "drift": True,
+        "degree 3, k = 20": False,
+    }
+
+
+def test_report_says_plainly_where_the_promise_is_broken(tmp_path: Path) -> None:
+    runs = [
+        *made_up("recommender", "Steady", [10.0, 12.0]),
+        *made_up("recommender", "SPSA", [5.0, 6.0]),
+        *made_up("recommender", "Steady, narrow", [2.5, 3.0]),
+        *made_up("drift", "Steady", [1.0, 1.0]),
+        *made_up("drift", "SPSA", [2.0, 2.0]),
+    ]
+    path = report.write(runs, tmp_path)
+    text = path.read_text()
+    assert "Not kept in 1 of 2 worlds" in text
+    assert "- recommender: 2.00 ± 0.00 times the cost of SPSA." in text
+    assert "narrow radius costs 0.50 ± 0.00 times" in text
+    assert "| SPSA | 2.0 | 2 | 2 | 2 |" in text
+    for name in ("relative", "parts"):
+        assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
+        assert f"figures/{name}.png" in text
