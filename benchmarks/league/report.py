@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 OURS = {entry.name for entry in ENTRIES if entry.ours}
+UNCOMMON = (f"{MAIN}, noise estimated", f"{MAIN}, reg 1")  # not in the second figure
+CUT = 8.0  # where its bars end
 HEADS = ("total", "regret", "price", "moves", "movement", "final")
 
 
@@ -71,6 +73,7 @@ def text(found: Sequence[Table], runs: Sequence[Run]) -> str:
             f"{table.ratio(MAIN, best)} | {'yes' if table.kept else '**no**'} |"
         )
     lines += ["", *_broken(found), "", "![Total cost of every player](figures/relative.png)", ""]
+    lines += [f"The same by its parts; bars are cut off at {CUT:g}.", ""]
     lines += ["![Regret and price](figures/parts.png)", "", "## Ranks", "", *_ranks(found)]
     for table in found:
         lines += ["", f"## {table.setting.name}", "", *_table(table)]
@@ -131,11 +134,11 @@ def relative(found: Sequence[Table]) -> Canvas:
     rivals = [e.name for e in ENTRIES if not e.ours]
     markers = dict(zip(rivals, "XsD^v<>Ph", strict=False))
     ours = [e.name for e in ENTRIES if e.ours and e.name != MAIN]
-    marks = dict(zip(ours, "o*pdH8", strict=False))
+    marks = dict(zip(ours, "o*vds^", strict=False))
     axes.axvline(1.0, color=figures.BLUE, linewidth=2.2)
     for name in (*ours, *rivals):
         points = [
-            (table.ratio(name, MAIN).mean, len(found) - 1 - row)
+            (table.relative(name), len(found) - 1 - row)
             for row, table in enumerate(found)
             if name in table.scores
         ]
@@ -147,7 +150,7 @@ def relative(found: Sequence[Table]) -> Canvas:
                 y,
                 marker=marks.get(name) or markers[name],
                 s=42,
-                facecolors="none" if mine else figures.ORANGE,
+                facecolors=figures.BLUE if "narrow" in name else "none" if mine else figures.ORANGE,
                 edgecolors=figures.BLUE if mine else "white",
                 linewidths=1.3 if mine else 0.5,
                 label=name,
@@ -168,7 +171,7 @@ def parts(found: Sequence[Table]) -> Canvas:
     """Regret and price of everybody, world by world, as a multiple of Steady's total."""
     canvas, panels = figures.panels(len(found), columns=3, size=(4.3, 3.4))
     for axes, table in zip(panels, found, strict=True):
-        names = [name for name in table.players if name == MAIN or not name.startswith(MAIN)]
+        names = [name for name in table.players if name not in UNCOMMON]
         unit = table.mean(MAIN, "total").mean
         regret = np.array([table.mean(name, "regret").mean for name in names]) / unit
         price = np.array([table.mean(name, "price").mean for name in names]) / unit
@@ -178,7 +181,7 @@ def parts(found: Sequence[Table]) -> Canvas:
         axes.set_yticks(rows, names, fontsize=8)
         for label, name in zip(axes.get_yticklabels(), names, strict=True):
             label.set_fontweight("bold" if name == MAIN else "normal")
-        edge = min(float((regret + price).max()), 8.0)
+        edge = min(float((regret + price).max()), CUT)
         axes.set_xlim(0.0, 1.05 * edge)
         axes.grid(visible=False, axis="y")
         figures.head(axes, table.setting.name, x="total cost / Steady's")

@@ -43,7 +43,7 @@ def interval(values: Array) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What everybody paid in a world. Players are in ascending order of their mean total."""
+    """What everybody paid in a world. Only seeds that both have played are compared."""
 
     setting: Setting
     scores: dict[str, dict[int, Score]]  # by player, by seed
@@ -51,7 +51,7 @@ class Table:
     @property
     def players(self) -> list[str]:
         """Best first."""
-        return sorted(self.scores, key=lambda name: self.mean(name, "total").mean)
+        return sorted(self.scores, key=self.relative)
 
     @property
     def others(self) -> list[str]:
@@ -69,8 +69,14 @@ class Table:
         seeds = sorted(mine.keys() & theirs.keys())
         return interval(np.array([mine[s].total / theirs[s].total for s in seeds]))
 
+    def relative(self, player: str) -> float:
+        """Total cost of all common seeds together, as a multiple of Steady's."""
+        mine, theirs = self.scores[player], self.scores[MAIN]
+        seeds = mine.keys() & theirs.keys()
+        return sum(mine[s].total for s in seeds) / sum(theirs[s].total for s in seeds)
+
     def rank(self, player: str) -> int:
-        """1 for the lowest mean total."""
+        """1 for the lowest total."""
         return self.players.index(player) + 1
 
     @property
@@ -81,8 +87,7 @@ class Table:
     @property
     def kept(self) -> bool:
         """Whether Steady does what it claims: lowest, or within 10 % of the best."""
-        against = self.mean(MAIN, "total").mean / self.mean(self.others[0], "total").mean
-        return against <= (1.0 if self.must_win else TOLERANCE)
+        return self.relative(self.others[0]) * (1.0 if self.must_win else TOLERANCE) >= 1.0
 
 
 def tables(runs: Sequence[Run], settings: Sequence[Setting]) -> list[Table]:
@@ -93,7 +98,9 @@ def tables(runs: Sequence[Run], settings: Sequence[Setting]) -> list[Table]:
         for run in runs:
             if run.job.world == setting.name:
                 scores.setdefault(run.job.player, {})[run.job.seed] = run.score
+        first = scores.get(MAIN, {})
+        scores = {name: each for name, each in scores.items() if each.keys() & first.keys()}
         table = Table(setting, scores)
-        if MAIN in scores and table.others:
+        if table.scores and table.others:
             found.append(table)
     return found
