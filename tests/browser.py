@@ -1,6 +1,6 @@
 """Pages in a real browser: Debian's Chromium, opened from disk.
 
-A test file imports the fixture `chromium`, and marks the tests that take it with
+`tests/conftest.py` imports the fixture `chromium`; tests that take it are marked
 `@pytest.mark.needs("chromium")`.
 """
 
@@ -20,9 +20,9 @@ from tests import system_packages
 PHONE, DESK = (360, 740), (1280, 900)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The browser, one for all tests."""
+    """The browser; while it is open this thread can run no other event loop."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=system_packages.chromium(), args=["--no-sandbox", "--disable-gpu"]

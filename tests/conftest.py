@@ -2,6 +2,7 @@
 
 from hypothesis import settings
 
+from tests.browser import chromium  # noqa: F401 - a fixture
 from tests.postgres import journal_url, postgres, postgres_url  # noqa: F401 - fixtures
 from tests.system_packages import (  # noqa: F401 - hooks
     pytest_collection_modifyitems,

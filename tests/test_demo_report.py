@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 import trimtab as tt
-from tests.browser import DESK, PHONE, chromium, visit
+from tests.browser import DESK, PHONE, visit
 from trimtab.sim import Trace, svg
 from trimtab.sim.demo import MOVE_COST, NOISE
 from trimtab.sim.demo_report import bills, reasons, steps, to_html
@@ -19,7 +19,6 @@ from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
 from trimtab.sim.svg import Line
 from trimtab.sim.worlds import World
 
-__all__ = ["chromium"]  # the fixture
 needs_chromium = pytest.mark.needs("chromium")
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser import DESK, PHONE, chromium, visit
+from tests.browser import DESK, PHONE, visit
 from tests.small_reproduction import small_results
 from trimtab.paper.reproduce import write
 
-__all__ = ["chromium"]  # the fixture
 pytestmark = pytest.mark.needs("chromium")
 
 
