@@ -7,6 +7,7 @@ STAMP := $(VENV)/.installed
 # Processes pytest spreads over; 0 runs in this one, where it compiles each kernel only once.
 WORKERS ?= auto
 PYTEST_ARGS ?=
+FUZZ_EXAMPLES ?= 100000
 LOCK_ARGS ?=
 PIP := $(BIN)/pip -qq
 
@@ -16,7 +17,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test bench lint format lock clean fresh-kernels
+.PHONY: help demo test fuzz bench lint format lock clean fresh-kernels
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -27,6 +28,9 @@ demo: $(STAMP) fresh-kernels  ## Set up if needed and run the demonstration
 
 test: lint fresh-kernels  ## Set up if needed and run every check and test
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+fuzz: $(STAMP) fresh-kernels  ## Fuzz specs, command lines and damaged stores, FUZZ_EXAMPLES in all
+	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/test_*fuzz.py
 
 bench: $(BENCH)/.installed fresh-kernels  ## Measure everything against its rivals; writes benchmarks/RESULTS.md
 	$(BENCH)/bin/python benchmarks/run.py $(BENCHMARKS)

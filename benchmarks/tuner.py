@@ -1,24 +1,27 @@
-"""The tuner: how long ask and tell take, bytes per tell, and whether memory stays flat.
+"""The tuner: how long ask and tell take, what eight processes make of one store, and memory.
 
 A round is one `ask` and one `tell` of four metrics, each acknowledged before the next call; the
 spec is the small one of the tests (3 knobs, 2 objectives, 2 constraints, every limit in use).
 
-    python benchmarks/tuner.py [--full] [folder]
+    python benchmarks/tuner.py                                  everything, small
+    python benchmarks/tuner.py eight --tells 100000 --folder /dev/shm
+    python benchmarks/tuner.py memory --tells 1000000 --folder /dev/shm
 
-`--full` plays 10^5 tells in 8 processes and 10^6 in one; both in memory (/dev/shm) unless a folder
-is given, since the disk alone would take 4 ms for each.
+A folder in memory leaves out the disk, whose forced write takes milliseconds for each call.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
-import resource
 import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,18 +37,20 @@ from trimtab.live.opening import open_journal
 from trimtab.live.replay import replay
 
 SPEC = spec_with()
+PROCESSES = 8
+QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "most": 1.0}
 Times = tuple[list[float], list[float]]
 
 
-def rounds(url: str, client: str, n: int) -> Times:
+def rounds(url: str, client: str, seed: int, n: int) -> Times:
     """The seconds of n asks and of n tells, by one client."""
     asks, tells = [], []
-    with tt.Tuner(SPEC, storage=url, timeout=120.0) as tuner:
+    with tt.Tuner(SPEC, storage=url, timeout=3600.0) as tuner:  # the machine may be suspended
         for i in range(n):
             begin = time.perf_counter()
             decision = tuner.ask(client)
             asks.append(time.perf_counter() - begin)
-            told = world(decision.values, np.random.default_rng((i, hash(client) % 1000)))
+            told = world(decision.values, np.random.default_rng((seed, i)))
             begin = time.perf_counter()
             tuner.tell(decision.id, told)
             tells.append(time.perf_counter() - begin)
@@ -54,105 +59,138 @@ def rounds(url: str, client: str, n: int) -> Times:
 
 def row(name: str, times: list[float], pace: float | None = None) -> None:
     """One line of the table of times."""
-    p50, p90, p99, most = 1000 * np.quantile(times, [0.5, 0.9, 0.99, 1.0])
-    rate = f"{pace:>8,.0f}" if pace else f"{'':>8}"
-    print(f"{name:<34}{rate}{p50:>10.2f}{p90:>10.2f}{p99:>10.2f}{most:>10.2f}", flush=True)
+    rate = f"{pace:>10,.0f}" if pace else f"{'':>10}"
+    cells = "".join(f"{1000 * np.quantile(times, q):>10.2f}" for q in QUANTILES.values())
+    print(f"{name:<32}{rate}{cells}", flush=True)
 
 
 def alone(name: str, url: str, n: int) -> None:
     """One process."""
-    rounds(url, "first", 20)  # compiled
-    asks, tells = rounds(url, "alone", n)
+    rounds(url, "first", 0, 20)  # compiled
+    asks, tells = rounds(url, "alone", 1, n)
     row(f"{name}, 1 process, ask", asks, n / (sum(asks) + sum(tells)))
     row(f"{name}, 1 process, tell", tells)
 
 
-def together(name: str, url: str, each: int, *, check: bool) -> None:
+def eight(name: str, url: str, n: int) -> None:
     """Eight processes on one store: none lost, none doubled, every decision a sound one."""
+    each = n // PROCESSES
     tt.Tuner(SPEC, storage=url).close()
-    with get_context("spawn").Pool(8) as pool:
-        pool.starmap(rounds, [(url, f"w{p}", 1) for p in range(8)])  # imports are not timed
+    with get_context("spawn").Pool(PROCESSES) as pool:
+        pool.starmap(rounds, [(url, f"w{p}", 0, 1) for p in range(PROCESSES)])  # imports
+        work = [(url, f"p{p}", 1 + p, each) for p in range(PROCESSES)]
         begin = time.perf_counter()
-        parts = pool.starmap(rounds, [(url, f"p{p}", each) for p in range(8)], chunksize=1)
+        parts = pool.starmap(rounds, work, chunksize=1)
         seconds = time.perf_counter() - begin
-    row(f"{name}, 8 processes, ask", [x for asks, _ in parts for x in asks], 8 * each / seconds)
-    row(f"{name}, 8 processes, tell", [x for _, tells in parts for x in tells])
+    pace = PROCESSES * each / seconds
+    row(f"{name}, {PROCESSES} processes, ask", [x for asks, _ in parts for x in asks], pace)
+    row(f"{name}, {PROCESSES} processes, tell", [x for _, tells in parts for x in tells])
     with open_journal(url, read_only=True) as journal:
         kinds: Counter[str] = Counter()
         told: set[int] = set()
-        for event in journal.events("shop"):
+        for event in journal.events(SPEC.name):
             kinds[event.kind] += 1
             if event.kind == "tell":
                 told.add(event.payload["decision"])
-        mine = 8 * (each + 1)
+        acknowledged = PROCESSES * (each + 1)
         print(
-            f"  {kinds['tell']:,} tells of {mine:,}, {len(told):,} of them of different decisions, "
-            f"{kinds['decide']:,} decisions"
+            f"  {acknowledged:,} tells were acknowledged; the journal has {kinds['tell']:,}, of "
+            f"{len(told):,} different decisions, of {kinds['decide']:,}"
         )
-        assert kinds["tell"] == kinds["decide"] == len(told) == mine
-        if check:
-            begin = time.perf_counter()
-            played = replay(journal, "shop")
-            print(
-                f"  replayed in {time.perf_counter() - begin:.1f} s: every decision the same: "
-                f"{played.same}"
-            )
-
-
-def memory(path: Path, total: int) -> None:
-    """Resident memory and bytes of the store as tells come in."""
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    with tt.Tuner(SPEC, storage=str(path), clock=lambda: now) as tuner:
-        marks = sorted({total // 100, total // 10, total // 4, total // 2, total})
+        assert kinds["tell"] == kinds["decide"] == len(told) == acknowledged
         begin = time.perf_counter()
-        for i in range(total + 1):
-            if i in marks:
-                resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf(
-                    "SC_PAGE_SIZE"
-                )
-                size = sum(each.stat().st_size for each in path.parent.iterdir())
-                print(
-                    f"  after {i:>9,} tells: {resident / 2**20:7.1f} MiB resident, "
-                    f"{size / i:6.0f} bytes a tell on disk, decision included; "
-                    f"{1e6 * (time.perf_counter() - begin) / i:6.0f} us a round",
-                    flush=True,
-                )
+        played = replay(journal, SPEC.name)
+        print(
+            f"  replayed in {time.perf_counter() - begin:.1f} s: {played.decisions:,} decisions, "
+            f"each the same when made from the events before it: {played.same}",
+            flush=True,
+        )
+
+
+def memory(url: str, n: int, stored: Callable[[], int]) -> None:
+    """Resident memory and bytes of the store as tells come in, by one process.
+
+    Each metric is told by itself, so that there are four tells of every decision.
+    """
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    marks = {n // 100, *(n * tenth // 10 for tenth in range(1, 11))}
+    page = os.sysconf("SC_PAGE_SIZE")
+    tells = 0
+    with tt.Tuner(SPEC, storage=url, clock=lambda: now) as tuner:
+        busy = time.process_time()
+        while tells < n:
             now += timedelta(minutes=30)
             decision = tuner.ask()
-            tuner.tell(decision.id, world(decision.values, np.random.default_rng(i)))
+            told = world(decision.values, np.random.default_rng(tells))
+            for name, value in told.items():
+                tuner.tell(decision.id, {name: value})
+                tells += 1
+            if marks & set(range(tells - len(told) + 1, tells + 1)):
+                resident = int(Path("/proc/self/statm").read_text().split()[1]) * page
+                print(
+                    f"  after {tells:>9,} tells: {resident / 2**20:7.1f} MiB resident, "
+                    f"{stored() / tells:6.0f} bytes a tell in the store, decisions included; "
+                    f"{1e6 * (time.process_time() - busy) / tells:6.0f} us of CPU a tell",
+                    flush=True,
+                )
     begin = time.perf_counter()
-    tt.Tuner(SPEC, storage=str(path)).close()
+    tt.Tuner(SPEC, storage=url).close()
     print(f"  opening it again: {time.perf_counter() - begin:.2f} s")
+
+
+def on_disk(url: str) -> int:
+    """The bytes of a SQLite journal, its log included."""
+    path = Path(url)
+    return sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
+
+
+def on_server(url: str) -> int:
+    """The bytes of a PostgreSQL journal, indexes included."""
+    with open_journal(url) as journal:
+        tables = "('trimtab_events'), ('trimtab_snapshots')"
+        sql = f"SELECT sum(pg_total_relation_size(name)) FROM (VALUES {tables}) AS t (name)"
+        return int(journal._database.query(sql)[0][0])
 
 
 def main() -> None:
     """Print the tables."""
-    full = "--full" in sys.argv
-    given = [argument for argument in sys.argv[1:] if argument != "--full"]
-    quick = "/dev/shm" if full and os.access("/dev/shm", os.W_OK) else None
-    home = given[0] if given else quick
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = ("alone", "eight", "memory")
+    parser.add_argument("part", nargs="?", choices=parts, help="one part; all by default")
+    parser.add_argument("--tells", type=int, help="300, 480 and 2,000 by default")
+    parser.add_argument("--folder", help="for SQLite; a temporary one by default")
+    parser.add_argument("--database", choices=("sqlite", "postgres"), help="both by default")
+    given = parser.parse_args()
     print(
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}; "
-        f"{home or tempfile.gettempdir()}"
+        f"{given.folder or tempfile.gettempdir()}"
     )
     print("milliseconds of one call, acknowledged\n")
-    print(f"{'':<34}{'rounds/s':>8}{'median':>10}{'p90':>10}{'p99':>10}{'most':>10}")
-    with tempfile.TemporaryDirectory(dir=home) as folder:
-        alone("SQLite", f"{folder}/alone.db", 300)
-        together("SQLite", f"{folder}/eight.db", 12_500 if full else 60, check=not full)
-    server = Server()
-    try:
-        server.start()
-        alone("PostgreSQL", server.fresh_url(), 300)
-        together("PostgreSQL", server.fresh_url(), 60, check=True)
-    finally:
-        server.remove()
-    with tempfile.TemporaryDirectory(dir=home or quick) as folder:
-        print("\nmemory, one process, SQLite")
-        memory(Path(folder) / "a.db", 1_000_000 if full else 2_000)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"  peak of the whole run: {peak / 1024:.0f} MiB")
+    print(f"{'':<32}{'rounds/s':>10}" + "".join(f"{name:>10}" for name in QUANTILES))
+    with ExitStack() as stack:
+        if given.database != "postgres":
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=given.folder)))
+            measure("SQLite", lambda part: f"{folder}/{part}.db", on_disk, given)
+        if given.database != "sqlite":
+            server = Server()
+            stack.callback(server.remove)
+            server.start()
+            measure("PostgreSQL", lambda part: server.fresh_url(), on_server, given)
+
+
+def measure(
+    name: str, url: Callable[[str], str], stored: Callable[[str], int], given: argparse.Namespace
+) -> None:
+    """The parts that are wanted, with one database."""
+    if given.part in (None, "alone"):
+        alone(name, url("alone"), given.tells or 300)
+    if given.part in (None, "eight"):
+        eight(name, url("eight"), given.tells or 480)
+    if given.part in (None, "memory"):
+        place = url("memory")
+        print(f"\nmemory, {name}, one process")
+        memory(place, given.tells or 2000, lambda: stored(place))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from trimtab.live.database import STEPS
 from trimtab.live.event import GENESIS, Draft, Event, canonical
 from trimtab.live.event_table import PAGE
 from trimtab.live.journal import Chain, Journal
-from trimtab.live.journal_faults import Damaged, Locked, LostLock, SnapshotIgnored
+from trimtab.live.journal_faults import Damaged, SnapshotIgnored, Unavailable
 from trimtab.live.opening import open_journal
 
 
@@ -119,13 +120,6 @@ def test_events_that_arrive_while_reading_do_not_disturb(journal: Journal) -> No
     assert seen == list(range(1, PAGE + 2))
 
 
-def test_find(journal: Journal) -> None:
-    _, second = journal.append("a", tell(1, key="x"), tell(2, key="y"))
-    assert journal.find("a", "y") == second
-    assert journal.find("a", "z") is None
-    assert journal.find("b", "y") is None
-
-
 scalars = st.none() | st.booleans() | st.integers() | st.text() | st.floats(-1e308, 1e308)
 
 
@@ -151,7 +145,6 @@ def test_texts_that_databases_find_hard(journal: Journal) -> None:
     journal.append("a", *(tell(x) for x in hard))
     journal.append("a", tell(0, key="100% ? 'ü'"))
     assert xs(journal) == [*hard, 0]
-    assert journal.find("a", "100% ? 'ü'") is not None
 
 
 def test_times_are_kept_in_utc() -> None:
@@ -205,7 +198,6 @@ def test_the_same_again_is_the_earlier_event(journal: Journal) -> None:
     journal.append("a", tell(2))
     later = AT + timedelta(days=1)
     assert journal.append("a", tell({"q": 2, "p": 1}, key="k", at=later)) == (first,)
-    assert journal.append("a", tell({"p": 1, "q": 2}, key="k"), after=0) == (first,)  # a late retry
     assert journal.last("a") == 2
     new, old, same = journal.append("a", tell(3, key="n"), tell(2.0), tell(3, key="n"))
     assert (new.number, old.number, same) == (3, 4, new)
@@ -221,7 +213,6 @@ def test_something_else_under_the_same_key_is_a_conflict(journal: Journal, other
     with pytest.raises(Conflict, match="key 'k' of tuner 'a' belongs to event 1, which says"):
         journal.append("a", tell(2, key="new"), other)
     assert xs(journal) == [1]  # the new one was not written either
-    assert journal.find("a", "new") is None
 
 
 def test_events_without_a_key_may_be_repeated(journal: Journal) -> None:
@@ -230,22 +221,13 @@ def test_events_without_a_key_may_be_repeated(journal: Journal) -> None:
     assert xs(journal) == [1, 1, 1]
 
 
-def test_after_is_checked(journal: Journal) -> None:
-    journal.append("a", tell(1), tell(2), after=0)
-    journal.append("a", tell(3), tell(4), after=2)
-    for wrong in (0, 3, 5):
-        with pytest.raises(Conflict, match=f"last event of tuner 'a' is 4, not {wrong}"):
-            journal.append("a", tell(9), after=wrong)
-    assert xs(journal) == [1, 2, 3, 4]
-
-
 def test_a_refused_append_changes_nothing(journal: Journal, journal_url: str) -> None:
     with pytest.raises(InvalidInput, match="nothing to append"):
         journal.append("a")
     with pytest.raises(InvalidInput, match="tuner = 'a"):
         journal.append("a\0", tell(1))
     with pytest.raises(Conflict):
-        journal.append("new", tell(1), after=7)
+        journal.append("new", tell(1, key="k"), tell(2, key="k"))
     assert journal.tuners() == []
     with (
         open_journal(journal_url, read_only=True) as look,
@@ -279,7 +261,6 @@ def test_threads_share_a_journal(journal: Journal) -> None:
     def work(name: int) -> None:
         for i in range(10):
             journal.append("a", tell([name, i], key=f"{name}-{i}"))
-            assert journal.find("a", f"{name}-{i}") is not None
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -351,9 +332,8 @@ def _blob(journal: Journal, content: bytes) -> str:
 def test_a_changed_event_is_not_given_by_its_key(journal: Journal, raw: Raw) -> None:
     journal.append("a", tell(1, key="k"))
     raw("UPDATE trimtab_events SET payload = '{\"x\":7}'")
-    for call in (lambda: journal.find("a", "k"), lambda: journal.append("a", tell(7, key="k"))):
-        with pytest.raises(Damaged, match="event 1 does not match its digest"):
-            call()
+    with pytest.raises(Damaged, match="event 1 does not match its digest"):
+        journal.append("a", tell(7, key="k"))
 
 
 def test_the_database_itself_refuses_changes(journal: Journal) -> None:
@@ -403,67 +383,47 @@ def test_a_damaged_snapshot_is_ignored_with_a_note(journal: Journal, raw: Raw) -
         assert journal.load_snapshot("a") is None
 
 
-# The lock.
+# One decides.
 
 
-def test_one_decides_at_a_time(journal: Journal, journal_url: str) -> None:
-    with open_journal(journal_url) as other:
-        lock = journal.lock("a")
-        for rival in (other, journal):
-            with pytest.raises(Locked, match=rf"decided by process {os.getpid()} on .* \(term 1\)"):
-                rival.lock("a")
-        with other.lock("b"):  # another tuner's
-            journal.append("a", tell(1), lock=lock)
-            other.append("a", tell(2))  # telling needs no lock
-        lock.release()
-        lock.release()
-        with other.lock("a") as second:
-            assert (lock.term, second.term) == (1, 2)
-            other.append("a", tell(3), lock=second)
-        with journal.lock("a", wait=5.0) as third:
-            assert third.term == 3
-    assert xs(journal) == [1, 2, 3]
+def test_nobody_else_writes_during_a_session(journal: Journal, journal_url: str) -> None:
+    journal.append("a", tell(0))
+    with open_journal(journal_url, timeout=0.2) as other:
+        with journal.session("a") as mine:
+            known = [event.payload["x"] for event in mine.events()]
+            with pytest.raises(Unavailable, match=r"locked by other processes|lock timeout"):
+                other.append("a", tell("too early"))
+            mine.append(tell(known))
+        assert xs(other) == [0, [0]]  # what was decided on is what was there
+        other.append("a", tell("later"))
+    assert xs(journal) == [0, [0], "later"]
 
 
-def test_waiting_for_the_lock(journal: Journal, journal_url: str) -> None:
-    with open_journal(journal_url) as other:
-        lock = other.lock("a")
-        timer = threading.Timer(0.2, lock.release)
-        timer.start()
-        with journal.lock("a", wait=10.0) as mine:
-            assert mine.term == 2
-        timer.join()
+def test_who_waits_for_a_session_knows_what_was_decided_in_it(
+    journal: Journal, journal_url: str
+) -> None:
+    journal.append("a", tell(0))
+
+    def decide() -> None:
+        with open_journal(journal_url) as other, other.session("a") as session:
+            session.append(tell(["second", [event.payload["x"] for event in session.events()]]))
+
+    thread = threading.Thread(target=decide)
+    with journal.session("a") as mine:
+        thread.start()
+        time.sleep(0.1)
+        mine.append(tell("first"))
+    thread.join()
+    assert xs(journal) == [0, "first", ["second", [0, "first"]]]
 
 
-def test_a_lock_that_was_given_up_does_not_write(journal: Journal, journal_url: str) -> None:
-    lock = journal.lock("a")
-    lock.release()
-    with pytest.raises(LostLock, match=r"lock of tuner 'a' .* was released"):
-        journal.append("a", tell(1), lock=lock)
-    with open_journal(journal_url) as other:
-        gone = other.lock("a")
-    with pytest.raises(InvalidInput, match="lock is of tuner 'a', not of 'b'"):
-        journal.append("b", tell(1), lock=journal.lock("a"))
-    assert journal.tuners() == ["a"]
-    with pytest.raises(LostLock):
-        journal.append("a", tell(1), lock=gone)
-    assert xs(journal) == []
-
-
-def test_a_holder_that_was_replaced_cannot_write(journal: Journal, raw: Raw) -> None:
-    """However the second one got in: the term in the store decides."""
-    lock = journal.lock("a")
-    raw("UPDATE trimtab_tuners SET term = term + 1")
-    with pytest.raises(LostLock, match=r"lock of tuner 'a' \(term 1\) was taken over"):
-        journal.append("a", tell(1), lock=lock)
-    assert xs(journal) == []
+def test_a_session_that_fails_has_written_nothing(journal: Journal) -> None:
+    journal.append("a", tell(0))
+    with suppress(KeyboardInterrupt), journal.session("a") as session:
+        session.append(tell(1))
+        raise KeyboardInterrupt
     journal.append("a", tell(2))
-
-
-def test_closing_releases_locks(journal_url: str) -> None:
-    for term in (1, 2):
-        with open_journal(journal_url) as journal:
-            assert journal.lock("a").term == term
+    assert xs(journal) == [0, 2]
 
 
 # Opening.

@@ -15,10 +15,10 @@ import pytest
 
 from tests.journals import child, tell, xs
 from tests.postgres import Server
-from trimtab.errors import Conflict, InvalidInput
+from trimtab.errors import InvalidInput
 from trimtab.live.database import STEPS
 from trimtab.live.journal import Journal
-from trimtab.live.journal_faults import Damaged, LostLock, Unavailable
+from trimtab.live.journal_faults import Damaged, Unavailable
 from trimtab.live.opening import open_journal
 from trimtab.live.postgres_database import CREATION, SCHEMA
 from trimtab.live.sqlite_database import SqliteDatabase, turns
@@ -79,23 +79,22 @@ def test_killed_at_every_step(journal_url: str) -> None:
         journal.check()
 
 
-# The decider's lock.
+# Killed in the middle of a decision.
 
-HOLD = (
+DECIDE = (
     PRELUDE
     + """
-journal = open_journal(url)
-lock = journal.lock("a")
-journal.append("a", tell("decided"), lock=lock)
-if "fork" in sys.argv:
-    child = os.fork()
-    if child == 0:
-        time.sleep(60)
-        os._exit(0)
-    print(child)
-else:
-    print(os.getpid())
-time.sleep(60)
+with open_journal(url) as journal, journal.session("a") as session:
+    session.append(tell("decided"))
+    if "fork" in sys.argv:
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        print(child)
+    else:
+        print(os.getpid())
+    time.sleep(60)
 """
 )
 
@@ -103,34 +102,22 @@ time.sleep(60)
 @pytest.mark.parametrize("how", ["alone", "fork"])
 def test_a_killed_decider_does_not_block(journal_url: str, how: str) -> None:
     """Not even through a child that it forked and that lives on."""
-    process = child(HOLD, journal_url, how)
+    open_journal(journal_url).close()
+    process = child(DECIDE, journal_url, how)
     assert process.stdout is not None
     other = int(process.stdout.readline())
     try:
-        with open_journal(journal_url) as journal:
-            with pytest.raises(Conflict, match=f"decided by process {process.pid} on"):
-                journal.lock("a")
-            process.kill()
-            process.wait()
-            with journal.lock("a", wait=20.0) as lock:
-                assert lock.term == 2
-                journal.append("a", tell("mine"), lock=lock)
-            assert xs(journal) == ["decided", "mine"]
+        with pytest.raises(Unavailable), open_journal(journal_url, timeout=0.2) as journal:
+            journal.append("a", tell("too early"))
+        process.kill()
+        process.wait()
+        with open_journal(journal_url, timeout=20.0) as journal:
+            journal.append("a", tell("mine"))
+            assert xs(journal) == ["mine"]  # what was not acknowledged is not there
     finally:
         process.stdout.close()
         if how == "fork":
             os.kill(other, signal.SIGKILL)
-
-
-def test_a_deleted_lock_file_lets_nobody_decide_twice(tmp_path: Path) -> None:
-    with open_journal(tmp_path / "a.db") as one, open_journal(tmp_path / "a.db") as two:
-        first = one.lock("a")
-        (tmp_path / "a.db-decider-1").unlink()
-        second = two.lock("a")
-        with pytest.raises(LostLock, match="taken over"):
-            one.append("a", tell(1), lock=first)
-        two.append("a", tell(2), lock=second)
-        assert xs(one) == [2]
 
 
 # Eight processes on one store.
@@ -138,18 +125,13 @@ def test_a_deleted_lock_file_lets_nobody_decide_twice(tmp_path: Path) -> None:
 WORK = (
     PRELUDE
     + """
-from trimtab.live.journal_faults import Locked
 def work(name, n):
     with open_journal(url) as journal:
-        lock = None
         for i in range(n):
             journal.append("a", tell([name, i], f"{name}-{i}"))
             journal.append("a", tell(["shared", i], f"shared-{i}"))  # by all; once is enough
-            try:
-                lock = lock or journal.lock("a")
-            except Locked:
-                continue
-            journal.append("a", tell(["decided", name, lock.term]), lock=lock)
+            with journal.session("a") as session:
+                session.append(tell(["decided", sum(1 for _ in session.events())]))
 for p in range(8):
     if os.fork() == 0:
         work(f"p{p}", int(sys.argv[2]))
@@ -169,12 +151,15 @@ def test_eight_processes(journal_url: str) -> None:
         told = Counter(tuple(x) for x in xs(journal) if x[0] != "decided")
         names = [*(f"p{p}" for p in range(8)), "shared"]
         assert told == {(name, i): 1 for name in names for i in range(n)}
-        decided = [tuple(x[1:]) for x in xs(journal) if x[0] == "decided"]  # name, term
-        terms = [term for _, term in decided]
-        assert terms == sorted(terms)  # nobody wrote after a successor had
-        assert len(set(decided)) == len(set(terms))  # one decider a term
+        decided = {
+            e.number: e.payload["x"][1]
+            for e in journal.events("a")
+            if e.payload["x"][0] == "decided"
+        }
+        assert len(decided) == 8 * n
+        assert all(known == number - 1 for number, known in decided.items())  # all before it
         (chain,) = journal.check()
-        assert chain.events == 9 * n + len(decided) > 9 * n
+        assert chain.events == 17 * n
 
 
 # SQLite in particular.
@@ -260,8 +245,7 @@ def backend(journal: Journal) -> int:
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_the_server_restarts(postgres: Server, postgres_url: str, mode: str) -> None:
     with open_journal(postgres_url) as journal:
-        lock = journal.lock("a")
-        journal.append("a", tell(0, "0"), lock=lock)
+        journal.append("a", tell(0, "0"))
         postgres.stop("immediate" if mode == "immediate" else "fast")
         try:
             with pytest.raises(Unavailable, match="cannot be reached"):
@@ -269,13 +253,7 @@ def test_the_server_restarts(postgres: Server, postgres_url: str, mode: str) -> 
         finally:
             postgres.start()
         journal.append("a", tell(1, "1"))  # the same call works again
-        with pytest.raises(LostLock, match="its connection lost; nothing was written"):
-            journal.append("a", tell(2, "2"), lock=lock)
-        lock.release()
-        with journal.lock("a") as again:
-            assert again.term == 2
-            journal.append("a", tell(2, "2"), lock=again)
-        assert xs(journal) == [0, 1, 2]
+        assert xs(journal) == [0, 1]
         journal.check()
 
 

@@ -51,7 +51,7 @@ def test_init_writes_a_valid_spec_once(tmp_path: Path) -> None:
     assert isinstance(refused.exception, tt.Conflict)
     assert str(refused.exception) == f"{path} is there already; give another name, or --force"
     assert path.read_text(encoding="utf-8") == "mine"
-    assert run("init", "--force", str(path)).exit_code == 0
+    assert json.loads(run("init", "--force", str(path), "--json").output) == {"path": str(path)}
     assert Spec.read(path).name == "search"
 
 

@@ -1,21 +1,18 @@
-"""Any text, any tables, any rule: a clear error or a valid spec, never a traceback, never a hang.
-
-TRIMTAB_FUZZ_EXAMPLES is how many examples all tests of this file share.
-"""
+"""Any text, any tables, any rule: a clear error or a valid spec, never a traceback or a hang."""
 
 from __future__ import annotations
 
 import copy
 import json
-import os
 from typing import Any
 
 import jsonschema
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trimtab as tt
+from tests.fuzzing import examples
 from trimtab.live import Constraint, Spec, schema
 from trimtab.live.diagram import diagram
 from trimtab.live.doctor import report_on
@@ -23,17 +20,7 @@ from trimtab.live.example import example
 from trimtab.live.layout import POLICY, SPEC
 from trimtab.live.reader import parts_of
 
-TOTAL = int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700"))
 VALIDATOR = jsonschema.Draft202012Validator(schema())
-
-
-def examples(share: float) -> settings:
-    """The settings of a test that gets this share of all examples."""
-    return settings(
-        max_examples=max(int(TOTAL * share), 1),
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
 
 
 def judged(text: str) -> Spec | None:
@@ -53,13 +40,13 @@ LINES = example().splitlines()
 PIECES = st.sampled_from([*"[]{}=\"'.,#\n-+_eE0", "[[", "]]", "inf", "nan", "true", "1e999", "\\u"])
 
 
-@examples(0.15)
+@examples(0.12)
 @given(st.text() | st.lists(PIECES | st.sampled_from(LINES), max_size=30).map("\n".join))
 def test_any_text(text: str) -> None:
     judged(text)
 
 
-@examples(0.15)
+@examples(0.12)
 @given(st.data())
 def test_damaged_texts(data: st.DataObject) -> None:
     text = example()
@@ -181,7 +168,7 @@ def damaged(draw: st.DrawFn) -> Any:
     return plain
 
 
-@examples(0.2)
+@examples(0.1)
 @given(specs())
 def test_valid_tables(plain: dict[str, Any]) -> None:
     assert not list(VALIDATOR.iter_errors(plain))
@@ -191,7 +178,7 @@ def test_valid_tables(plain: dict[str, Any]) -> None:
     np.testing.assert_array_equal(spec.state(spec.values(spec.start)), spec.start)
 
 
-@examples(0.35)
+@examples(0.2)
 @given(damaged())
 def test_reader_and_schema_agree(plain: Any) -> None:
     before = copy.deepcopy(plain)
@@ -214,7 +201,7 @@ NORMS = st.sampled_from([1e-6, 1, 1e6])
 RANGES = st.sampled_from([(-1e100, 1e100), (1e-100, 2e-100), (0, 1), (-1, 1e99)])
 
 
-@examples(0.04)
+@examples(0.02)
 @given(specs(), st.data())
 def test_doctor_on_extreme_specs(plain: dict[str, Any], data: st.DataObject) -> None:
     for objective in plain["objectives"].values():
@@ -241,7 +228,7 @@ TOKENS = st.sampled_from(
 )
 
 
-@examples(0.15)
+@examples(0.1)
 @given(st.text() | st.lists(TOKENS, max_size=40).map(" ".join) | st.lists(TOKENS).map("".join))
 def test_any_rule(rule: str) -> None:
     try:

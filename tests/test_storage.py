@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 import sqlite3
@@ -60,7 +61,6 @@ def test_a_frozen_store_is_read_as_it_was_written(sample: str) -> None:
         assert snapshot is not None
         assert (snapshot.number, snapshot.content) == (6, b"\0\1snapshot")
         assert journal.format == FORMAT == 1
-        assert journal.find("näme with ü", "k é") == events[7]
         assert events[7].payload == {"text": "ü€😀\0 \ud800 \"quoted\" 'x' %s ?"}
 
 
@@ -68,8 +68,6 @@ def test_a_frozen_store_goes_on(sample: str) -> None:
     with open_journal(sample) as journal:
         first, again = journal.append("checkout", tell(1, "new"), tell(1, "new"))
         assert (first.number, again) == (8, first)
-        with journal.lock("checkout") as lock:
-            assert lock.term == 2
         (after, _) = journal.append("a third", tell(1), tell(2))
         assert after.number == 1
         assert [chain.events for chain in journal.check()] == [8, 2, 2]
@@ -167,6 +165,7 @@ def test_upgrade_has_nothing_to_do(sample: str) -> None:
     result = run("upgrade", sample)
     assert result.exit_code == 0
     assert result.output == "the store has format 1, which is the newest; nothing to do\n"
+    assert json.loads(run("upgrade", sample, "--json").stdout) == {"format": 1, "changed": False}
 
 
 @pytest.mark.parametrize("command", ["check", "upgrade", "export"])
@@ -182,3 +181,27 @@ def test_looking_changes_nothing(command: str, tmp_path: Path) -> None:
         assert before == {name: (tmp_path / name).read_bytes() for name in before}
     spoil(path, "UPDATE trimtab_format SET version = 2")
     assert "upgrade trimtab" in str(run(command, str(path)).exception)
+
+
+# Nothing in a file is ever executed.
+
+UNSAFE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
+EXECUTES = {"eval", "exec", "compile", "__import__"}
+
+
+def test_no_pickle_no_eval_no_unsafe_loader() -> None:
+    loads = 0
+    for path in (Path(__file__).resolve().parent.parent / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                named = [alias.name for alias in node.names]
+                named += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert not UNSAFE & {name.partition(".")[0] for name in named}, path
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in EXECUTES, (path, node.lineno)
+                if called == "np.load":
+                    allowed = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                    assert allowed["allow_pickle"] == "False", (path, node.lineno)
+                    loads += 1
+    assert loads >= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,27 @@ def test_ask_is_idempotent_until_told(tmp_path: Path, clock: Clock) -> None:
         assert tuner.ask("b") == other
     with tuner_at(tmp_path, clock) as again:  # another process
         assert again.ask("b") == other
+
+
+def test_what_another_process_did_meanwhile_is_not_done_again(tmp_path: Path, clock: Clock) -> None:
+    """A call is planned before its session; what is written is planned on all events."""
+    waiting: list[Callable[[], object]] = []
+
+    def meanwhile(name: str) -> None:
+        if name == "before begin" and waiting:
+            waiting.pop()()
+
+    with tuner_at(tmp_path, clock) as other, tuner_at(tmp_path, clock, step=meanwhile) as tuner:
+        waiting.append(other.ask)
+        decision = tuner.ask()
+        assert decision == other.ask()
+        waiting.append(lambda: other.tell(decision.id, {"latency": 120.0}))
+        assert tuner.tell(decision.id, {"latency": 120.0}).repeated
+        waiting.append(lambda: other.tell(decision.id, {"sales": 4.0}))
+        with pytest.raises(tt.Conflict, match="sales = 5: it was told as 4"):
+            tuner.tell(decision.id, {"sales": 5.0})
+        assert not waiting
+        assert tuner.status().events == 4
 
 
 def test_values_change_and_say_so(tmp_path: Path, clock: Clock) -> None:

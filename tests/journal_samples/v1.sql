@@ -22,9 +22,7 @@ CREATE TABLE trimtab_snapshots (
 );
 CREATE TABLE trimtab_tuners (
     id integer NOT NULL,
-    name text NOT NULL,
-    term bigint NOT NULL,
-    holder text NOT NULL
+    name text NOT NULL
 );
 ALTER TABLE trimtab_tuners ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME trimtab_tuners_id_seq
@@ -46,8 +44,8 @@ INSERT INTO trimtab_events VALUES (2, 2, 'note', 1772600767000089, NULL, '{}', '
 INSERT INTO trimtab_format VALUES (1);
 INSERT INTO trimtab_snapshots VALUES (1, 4, '\xdb5766b867e61d6a5d8c95cab6fd75f5c870b90f546a9a59f4861c40534ca0c2', '\x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff', '\x2333efa9fe4228b29b3d62d1ed7c3ce1d72959547237c8f8109ae8f1a21f3a29');
 INSERT INTO trimtab_snapshots VALUES (1, 6, '\xbcd1f3a29a6ab66c871e7d8e5c8c448cb92ce3dc7eea537e63247c9688b64d98', '\x0001736e617073686f74', '\x337673022d3b7e80e600738f13e69a73b7fdbcdef46ccdab68a0ba1de7a5d907');
-INSERT INTO trimtab_tuners OVERRIDING SYSTEM VALUE VALUES (1, 'checkout', 1, 'process 1234 on host');
-INSERT INTO trimtab_tuners OVERRIDING SYSTEM VALUE VALUES (2, 'näme with ü', 0, 'nobody');
+INSERT INTO trimtab_tuners OVERRIDING SYSTEM VALUE VALUES (1, 'checkout');
+INSERT INTO trimtab_tuners OVERRIDING SYSTEM VALUE VALUES (2, 'näme with ü');
 SELECT pg_catalog.setval('trimtab_tuners_id_seq', 2, true);
 ALTER TABLE ONLY trimtab_events
     ADD CONSTRAINT trimtab_events_pkey PRIMARY KEY (tuner, number);

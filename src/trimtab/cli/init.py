@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,11 @@ def init(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of specs instead.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a commented spec of a live tuner, to be edited and checked with `trimtab doctor`."""
     if schema:
-        import json
-
-        from trimtab.live.schema import schema as published
+        from trimtab.live.layout import schema as published
 
         typer.echo(json.dumps(published(), indent=2))
         return
@@ -34,4 +34,5 @@ def init(
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         reason = getattr(error, "strerror", None) or error
         raise InvalidInput(f"{path} cannot be written: {reason}") from None
-    typer.echo(f"Wrote {path}. Edit it, then run: trimtab doctor {path}")
+    text = f"Wrote {path}. Edit it, then run: trimtab doctor {path}"
+    typer.echo(json.dumps({"path": str(path)}) if as_json else text)

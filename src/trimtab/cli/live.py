@@ -29,7 +29,8 @@ DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id that
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (ask, tell, attach, status, explain, pause, resume, rollback, replay):
+    deciding = (ask, tell, attach, override, pause, resume, rollback)
+    for command in (*deciding, warm_start, status, explain, replay):
         app.command()(command)
 
 
@@ -80,10 +81,43 @@ def attach(
     as_json: Json = False,
 ) -> None:
     """Record that somebody has set knobs by hand; those that are not named stay."""
-    given = {name: _number(text, name) for name, text in _pairs(values, "knob").items()}
     with _tuner(spec, storage) as tuner:
-        tuner.attach(given)
+        tuner.attach(_values(values))
         _status(tuner, as_json)
+
+
+def override(
+    spec: SpecPath,
+    values: Annotated[
+        list[str], typer.Argument(metavar="KNOB=VALUE...", help="Where to go; others stay.")
+    ],
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Go to these values with the next decisions, within the guards, and stay until resume."""
+    with _tuner(spec, storage) as tuner:
+        tuner.override(_values(values))
+        _status(tuner, as_json)
+
+
+def warm_start(
+    spec: SpecPath,
+    table: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="A CSV or Parquet file with a column per knob, metric, value, and perhaps noise "
+            "and time.",
+        ),
+    ],
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from a table of past measurements; twice the same has no effect."""
+    with _tuner(spec, storage) as tuner:
+        taken = tuner.warm_start(table)
+    text = f"{taken:,} observations were taken in"
+    typer.echo(json.dumps({"observations": taken}) if as_json else text)
 
 
 def status(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
@@ -194,6 +228,11 @@ def _pairs(given: list[str], what: str) -> Mapping[str, str]:
             raise InvalidInput(f"{name!r} is given twice; give it once")
         found[name] = text
     return found
+
+
+def _values(given: list[str]) -> dict[str, float]:
+    """The values by their knobs."""
+    return {name: _number(text, name) for name, text in _pairs(given, "knob").items()}
 
 
 def _measured(text: str) -> Any:

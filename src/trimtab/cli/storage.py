@@ -49,12 +49,13 @@ def check(url: Url, as_json: Json = False) -> None:
 
 
 @storage.command()
-def upgrade(url: Url) -> None:
+def upgrade(url: Url, as_json: Json = False) -> None:
     """Bring the store to the newest format."""
     from trimtab.live.opening import open_journal
 
     with open_journal(url, read_only=True) as journal:
-        typer.echo(f"the store has format {journal.format}, which is the newest; nothing to do")
+        text = f"the store has format {journal.format}, which is the newest; nothing to do"
+        typer.echo(json.dumps({"format": journal.format, "changed": False}) if as_json else text)
 
 
 @storage.command()

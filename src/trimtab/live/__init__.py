@@ -8,9 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-# Not lazy: the module of the same name would take its place.
-from trimtab.live.schema import schema
-
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.live.choices import BasisChoice as BasisChoice
     from trimtab.live.choices import PolicyChoice as PolicyChoice
@@ -18,6 +15,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.live.decision import Decision as Decision
     from trimtab.live.knob import Knob as Knob
     from trimtab.live.knob import Stability as Stability
+    from trimtab.live.layout import schema as schema
     from trimtab.live.objective import Objective as Objective
     from trimtab.live.span import Span as Span
     from trimtab.live.spec import Spec as Spec
@@ -34,10 +32,10 @@ _HOME = {
     "Spec": "trimtab.live.spec",
     "Stability": "trimtab.live.knob",
     "Tuner": "trimtab.live.tuner",
+    "schema": "trimtab.live.layout",
 }
 
-__all__ = ["schema"]
-__all__ += list(_HOME)
+__all__ = list(_HOME)
 
 
 if not TYPE_CHECKING:  # else a checker would take any misspelt name for an object

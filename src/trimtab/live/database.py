@@ -1,9 +1,9 @@
-"""What a journal asks of a database: four tables, one kind of transaction, one kind of lock.
+"""What a journal asks of a database: four tables, and one kind of transaction.
 
 ::
 
     trimtab_format     (version)
-    trimtab_tuners     (id, name, term, holder)
+    trimtab_tuners     (id, name)
     trimtab_events     (tuner, number, kind, at, key, payload, digest)      append-only
     trimtab_snapshots  (tuner, number, digest, content, checksum)           a cache
 
@@ -32,16 +32,6 @@ class Execute(Protocol):
         """The rows that the statement gives, none if it gives none."""
 
 
-class Hold(Protocol):
-    """A lock that ends with the process, or with the connection, that took it."""
-
-    def held(self) -> bool:
-        """Whether it is still in place, as far as this side can know."""
-
-    def release(self) -> None:
-        """Give it up; a second time does nothing."""
-
-
 class Database(Protocol):
     """A connection to one store; one thread at a time uses it.
 
@@ -62,11 +52,8 @@ class Database(Protocol):
         `InvalidInput` if the store was opened to be read only.
         """
 
-    def try_hold(self, tuner: int) -> Hold | None:
-        """The decider's lock of the tuner with this id, or None if somebody has it."""
-
     def complaint(self, *, full: bool) -> str | None:
         """What is wrong with the store as a whole, if anything; `full` looks at every page."""
 
     def close(self) -> None:
-        """End the connection and everything held by it."""
+        """End the connection."""

@@ -24,12 +24,7 @@ class FileLock:
         except OSError as error:
             raise Unavailable(f"{path} cannot be opened for writing: {error.strerror}") from None
         self.path = path
-        self._locked = False
         keep_from_children(self)
-
-    def held(self) -> bool:
-        """Whether this object has the lock."""
-        return self._locked
 
     def take(self, deadline: float) -> bool:
         """Whether the lock was had before this time of the monotonic clock; one try at least."""
@@ -38,7 +33,6 @@ class FileLock:
                 raise Unavailable(f"{self.path} is closed; open the journal again")
             with suppress(BlockingIOError):
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._locked = True
                 return True
             if time.monotonic() >= deadline:
                 return False
@@ -48,13 +42,12 @@ class FileLock:
         """Let the next one have the lock."""
         if self.file is not None:
             fcntl.flock(self.file, fcntl.LOCK_UN)
-        self._locked = False
 
     def release(self) -> None:
         """Close the file, and with it the lock."""
         if self.file is not None:
             os.close(self.file)
-        self.file, self._locked = None, False
+        self.file = None
 
     def forsake(self) -> None:
         """Close the file in a forked child; the lock stays with the parent."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from trimtab.live import watch
 from trimtab.live.event import Event, microseconds
+from trimtab.live.learned import Deploy, Drop, Learn, Lesson
 from trimtab.live.ledger import (
     KEPT,
     MOST_MOVES,
@@ -34,7 +35,6 @@ from trimtab.live.ledger import (
     Verdict,
     client_key,
 )
-from trimtab.live.lesson import Deploy, Drop, Learn, Lesson
 from trimtab.live.measurement import Plain, lesson_of
 from trimtab.live.spec import Spec
 

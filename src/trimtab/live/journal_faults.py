@@ -5,14 +5,11 @@
     TrimtabError
         Damaged          what is stored is not what was written: restore, or export the rest
         Unavailable      the store cannot be used now: the same call may work later
-        Conflict
-            Locked       somebody else decides for this tuner: wait, or let them
-            LostLock     the lock held is no longer valid: take it again, and read what is new
 """
 
 from __future__ import annotations
 
-from trimtab.errors import Conflict, TrimtabError
+from trimtab.errors import TrimtabError
 
 
 class Damaged(TrimtabError):
@@ -21,14 +18,6 @@ class Damaged(TrimtabError):
 
 class Unavailable(TrimtabError):
     """The store cannot be reached or written now; the same call may work later."""
-
-
-class Locked(Conflict):
-    """Another holder decides for this tuner."""
-
-
-class LostLock(Conflict):
-    """The lock was released, taken over, or went with its connection."""
 
 
 class SnapshotIgnored(UserWarning):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.live import span
 from trimtab.live.expression import BASELINE
-from trimtab.live.shapes import Choice, Either, Flag, Number, Text, Whole
+from trimtab.live.shapes import Choice, Either, Flag, Json, Number, Text, Whole
 from trimtab.live.tables import Field, Items, Named, Switch, Table
 
 PLAIN = r"[^\x00-\x1f\x7f\ud800-\udfff]"  # a character that can be printed
@@ -235,3 +235,19 @@ SPEC = Table(
         "policy": Field(POLICY, "the policy and its options"),
     }
 )
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> Json:
+    """The published JSON Schema of spec files, draft 2020-12, for editors and other programs.
+
+    It accepts every valid spec, and refuses what needs no second look: unknown and missing keys,
+    types, bounds. That a range is not empty, that a name is defined or that a rule
+    can be read is up to `Spec`.
+
+    >>> sorted(schema()["properties"])[:3]
+    ['baseline_observations', 'basis', 'constraints']
+    """
+    about = "A trimtab spec: the knobs, objectives and constraints of a live system."
+    return {"$schema": DRAFT, "title": "trimtab spec", "description": about, **SPEC.schema()}

@@ -22,8 +22,7 @@ SCHEMA = f"""
 CREATE TABLE trimtab_format (version integer NOT NULL);
 INSERT INTO trimtab_format VALUES ({FORMAT});
 CREATE TABLE trimtab_tuners (
-    id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
-    name text NOT NULL UNIQUE, term bigint NOT NULL, holder text NOT NULL
+    id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY, name text NOT NULL UNIQUE
 );
 CREATE TABLE trimtab_events (
     tuner integer NOT NULL REFERENCES trimtab_tuners, number bigint NOT NULL,
@@ -56,7 +55,6 @@ class PostgresDatabase:
         self.name = without_password(url)
         self._read_only = read_only
         self.step = step
-        self.sessions = 0  # how often a connection was opened
         self._url = url
         self._timeout = timeout
         self._connection = self._connected()
@@ -66,8 +64,6 @@ class PostgresDatabase:
         elif not self.query(TABLE):
             self.close()
             raise NotFound(f"there is no journal in {self.name}")
-        rows = self.query("SELECT 'trimtab_tuners'::regclass::oid::bigint")
-        self._lock_class = (rows[0][0] + 2**31) % 2**32 - 2**31  # two's complement, as int4
 
     def _connected(self) -> psycopg.Connection[Row]:
         """A new connection, set up so that a commit is durable and nobody waits for ever."""
@@ -86,7 +82,7 @@ class PostgresDatabase:
             for setting, value in (
                 ("lock_timeout", wait),
                 ("idle_in_transaction_session_timeout", wait),
-                ("tcp_keepalives_idle", "30"),  # a holder whose machine died is noticed
+                ("tcp_keepalives_idle", "30"),  # a writer whose machine died is noticed
                 ("tcp_keepalives_interval", "10"),
                 ("tcp_keepalives_count", "3"),
                 ("default_transaction_read_only", "on" if self._read_only else "off"),
@@ -107,7 +103,6 @@ class PostgresDatabase:
                         f"{self.name} runs with {setting} = {row and row[0]}, so {why}; "
                         f"use a server or database with {setting} = {needed}"
                     )
-        self.sessions += 1
         return connection
 
     def _create(self) -> None:
@@ -167,11 +162,6 @@ class PostgresDatabase:
                 f"{self.name} failed: {said}; call again: what has a key is written only once"
             ) from error
 
-    def try_hold(self, tuner: int) -> SessionLock | None:
-        """The decider's lock of the tuner, or None if somebody has it."""
-        rows = self.query("SELECT pg_try_advisory_lock(?::int, ?::int)", self._lock_class, tuner)
-        return SessionLock(self, self._lock_class, tuner) if rows == [(True,)] else None
-
     def complaint(self, *, full: bool) -> str | None:
         """Nothing: the server looks after its pages (data checksums, pg_amcheck)."""
         return None
@@ -184,26 +174,6 @@ class PostgresDatabase:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
-
-
-class SessionLock:
-    """An advisory lock of the server, which ends with the connection that took it."""
-
-    def __init__(self, database: PostgresDatabase, lock_class: int, tuner: int) -> None:
-        self._database = database
-        self._numbers = (lock_class, tuner)
-        self._session: int | None = database.sessions
-
-    def held(self) -> bool:
-        """Whether the connection is still the one that took it."""
-        return self._session == self._database.sessions
-
-    def release(self) -> None:
-        """Give it up; a second time, or after the connection, does nothing."""
-        if self.held():
-            with suppress(Unavailable):
-                self._database.query("SELECT pg_advisory_unlock(?::int, ?::int)", *self._numbers)
-        self._session = None
 
 
 def without_password(url: str) -> str:

@@ -16,9 +16,8 @@ from trimtab.errors import InvalidInput
 from trimtab.live.event import Event
 from trimtab.live.fold import Corrections, apply, begun, corrected
 from trimtab.live.journal_faults import Damaged, SnapshotIgnored
-from trimtab.live.learned import Learned
+from trimtab.live.learned import Learned, Lesson
 from trimtab.live.ledger import Ledger
-from trimtab.live.lesson import Lesson
 from trimtab.live.measurement import Plain
 from trimtab.live.session import Place, Read
 from trimtab.live.snapshot_table import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from trimtab.errors import Conflict
+from trimtab.errors import Conflict, InvalidInput
 from trimtab.live import event_table
 from trimtab.live.database import Execute, Step
 from trimtab.live.event import Draft, Event
@@ -22,6 +22,25 @@ class Read(Protocol):
         """The events after the place."""
 
 
+def events(execute: Execute, tuner: str, id: int, *, after: Place, name: str) -> Iterator[Event]:
+    """The tuner's events from there on, in order, each verified; `name` is the store's.
+
+    Raises:
+        InvalidInput: there is no event of this number.
+        Damaged: the event or snapshot is not of this store.
+    """
+    number = after if isinstance(after, int) else after.number
+    stored = event_table.digest_of(execute, id, number)
+    if isinstance(after, int) and stored is None:
+        raise InvalidInput(f"after = {after}; tuner {tuner!r} has no such event")
+    if stored is None or (not isinstance(after, int) and after.digest != stored):
+        raise Damaged(
+            f"{name}: tuner {tuner!r}: event {number} is not the one that was read before: the "
+            "store was cut, or replaced by another copy"
+        )
+    return event_table.chain(execute, tuner, id, number, stored)
+
+
 class Session:
     """A tuner's events inside one transaction; nobody else writes to the tuner meanwhile."""
 
@@ -31,23 +50,16 @@ class Session:
 
     def events(self, *, after: Place = 0) -> Iterator[Event]:
         """The tuner's events from there on, in order, each verified."""
-        number = after if isinstance(after, int) else after.number
-        stored = event_table.digest_of(self._execute, self._id, number)
-        if stored is None or (not isinstance(after, int) and after.digest != stored):
-            raise Damaged(
-                f"{self._name}: tuner {self._tuner!r}: event {number} is not the one that was "
-                "read before: the store was cut, or replaced by another copy"
-            )
-        return event_table.chain(self._execute, self._tuner, self._id, number, stored)
+        return events(self._execute, self._tuner, self._id, after=after, name=self._name)
 
-    def append(self, *drafts: Draft, after: int | None = None) -> tuple[Event, ...]:
+    def append(self, *drafts: Draft) -> tuple[Event, ...]:
         """The events, in order; they are acknowledged when the session has ended well.
 
         Raises:
-            Conflict: a key was used for something else, or other events came after `after`.
+            Conflict: a key was used for something else.
         """
-        last, digest = event_table.end(self._execute, self._id)
-        number, events = last, []
+        number, digest = event_table.end(self._execute, self._id)
+        events = []
         for draft in drafts:
             earlier = None
             if draft.key is not None:
@@ -60,11 +72,6 @@ class Session:
                     )
                 events.append(earlier)
                 continue
-            if after is not None and last != after:
-                raise Conflict(
-                    f"the last event of tuner {self._tuner!r} is {last}, not {after}; "
-                    "read what is new, then decide again"
-                )
             number += 1
             event = draft.sealed(self._tuner, number, digest)
             digest = event.digest

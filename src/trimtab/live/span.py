@@ -14,10 +14,8 @@ PATTERN = r"[1-9][0-9]{0,5}[smhd]"
 class Span:
     """A stretch of time, or a number of rounds; never empty.
 
-    >>> Span.of("5m").seconds, Span.of("5m").rounds
-    (300, None)
-    >>> Span.of(3).rounds, Span.of(3).seconds, str(Span.of(3))
-    (3, None, '3 rounds')
+    >>> Span.of("5m").seconds, Span.of(3).seconds, str(Span.of(3))
+    (300, None, '3 rounds')
     """
 
     amount: int
@@ -35,11 +33,6 @@ class Span:
     def seconds(self) -> int | None:
         """Its length in seconds; None if it counts rounds."""
         return None if self.unit == "rounds" else self.amount * SECONDS[self.unit]
-
-    @property
-    def rounds(self) -> int | None:
-        """How many rounds; None if it is a time."""
-        return self.amount if self.unit == "rounds" else None
 
     @property
     def plain(self) -> str | int:

@@ -6,7 +6,6 @@
     tuner.db-wal, -shm   SQLite's own: committed pages that are not in the database yet
     tuner.db-lock        whose turn it is to write, and the last acknowledged event
     tuner.db-queue       who has the next turn
-    tuner.db-decider-1   who decides for the tuner with id 1
 
 Writers take turns by the lock on `-lock` before SQLite's own. So no two processes ever write or
 checkpoint at the same moment, which SQLite before 3.51.3 can, rarely, answer with a corrupt file
@@ -27,15 +26,13 @@ from pathlib import Path
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live import witness
 from trimtab.live.database import FORMAT, Execute, Row, Step
-from trimtab.live.file_lock import FileLock, Turns
+from trimtab.live.file_lock import Turns
 from trimtab.live.journal_faults import Damaged, Unavailable
 
 SCHEMA = f"""
 CREATE TABLE trimtab_format (version INTEGER NOT NULL);
 INSERT INTO trimtab_format VALUES ({FORMAT});
-CREATE TABLE trimtab_tuners (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, term INTEGER NOT NULL, holder TEXT NOT NULL
-);
+CREATE TABLE trimtab_tuners (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE trimtab_events (
     position INTEGER PRIMARY KEY, tuner INTEGER NOT NULL REFERENCES trimtab_tuners,
     number INTEGER NOT NULL, kind TEXT NOT NULL, at INTEGER NOT NULL, key TEXT,
@@ -127,14 +124,6 @@ class SqliteDatabase:
             self.step("after commit")
             if last:
                 witness.write(file, witness.Witness(*last[0]))
-
-    def try_hold(self, tuner: int) -> FileLock | None:
-        """The decider's lock of the tuner, or None if somebody has it."""
-        lock = FileLock(beside(self._path, f"decider-{tuner}"))
-        if lock.take(deadline=0.0):
-            return lock
-        lock.release()
-        return None
 
     def complaint(self, *, full: bool) -> str | None:
         """What SQLite finds wrong with the file, or which acknowledged event is not in it."""

@@ -279,18 +279,21 @@ class Tuner:
     def _act(self, plan: Plan) -> tuple[Event, ...]:
         """Read what is new, plan, append, and follow; no event if there is nothing to do.
 
-        The plan is made twice where something is to be written: outside the transaction, so that
-        what takes time does not keep others waiting, and inside, where it counts.
+        The plan is made outside the transaction, so that what takes time does not keep others
+        waiting, and once more inside it if there were other events meanwhile.
         """
         with self._thread:
             self._step("received")
             clock = self._clock()
             self._replica.follow(self._read)
-            if not self._drafts(plan, self._read, clock):
+            drafts, seen = self._drafts(plan, self._read, clock), self._replica.number
+            if not drafts:
                 return ()
             with self._journal.session(self.name) as session:
                 self._replica.follow(session.events)
-                events = session.append(*self._drafts(plan, session.events, clock))
+                if self._replica.number != seen:
+                    drafts = self._drafts(plan, session.events, clock)
+                events = session.append(*drafts)
             self._step("appended")
             self._replica.extend(events, self._read)
             self._step("folded")
