@@ -20,7 +20,7 @@ from trimtab.estimators.book import Book, flush, measure
 from trimtab.estimators.confidence import BoundConfidence, FixedRadius
 from trimtab.lcb import LCB
 from trimtab.policies.parts import Parts, new_parts
-from trimtab.solvers.coordinate import COARSE, LAST_STEPS, STEPS, descend, polish_all, set_out
+from trimtab.solvers.coordinate import COARSE, STEPS, descend, finish, set_out
 from trimtab.solvers.discrete import all_linear
 from trimtab.solvers.solution import TIED
 from trimtab.solvers.walk import Walk, walk_of
@@ -132,16 +132,10 @@ def _search(knobs: Ints, criteria: Ints, walk: Walk) -> bool:
 
     What `solve` does at effort 0 without a price; whether the value is a number.
     """
-    counts = walk.trail.counts
     set_out(knobs, criteria, walk)
-    value = descend(knobs, criteria, COARSE, STEPS, walk)
+    descend(knobs, criteria, COARSE, STEPS, walk)
     here = walk.trail.start[0]
-    while True:
-        polish_all(knobs, criteria, walk)
-        most = counts[0] + LAST_STEPS * knobs.size
-        value = descend(knobs, criteria, 0.0, LAST_STEPS, walk)
-        if counts[0] < most:
-            break
+    value = finish(knobs, criteria, walk)
     if not here - value > TIED * max(abs(here), abs(value)):
         for j in knobs:
             walk.s[j] = walk.current[j]

@@ -76,7 +76,7 @@ def descents(
             s[knobs] = given[c]
         else:
             throw_all(knobs, c, seed, walk)
-        here = descend(knobs, part.criteria, ROUGH, STEPS, walk)
+        here = search(knobs, part.criteria, ROUGH, Effort(), seed, False, walk)
         if here < best - SAME * abs(best):
             again = 0
         elif here <= best + SAME * abs(best):
@@ -94,22 +94,8 @@ def settle(
     walk = _prepared(part, domain, features)
     knobs, criteria = part.knobs, part.criteria
     walk.s[knobs] = given
-    best = descend(knobs, criteria, COARSE, STEPS, walk)
-    if effort.steps > 0:
-        kick_out(knobs, effort, seed, TIED * abs(best), walk)
-    value = finish(knobs, criteria, walk)
+    value = search(knobs, criteria, COARSE, effort, seed, True, walk)
     return Minima(walk.s[knobs][None], np.array([value]), walk.trail.counts.copy())
-
-
-def finish(knobs: Ints, criteria: Ints, walk: Walk) -> float:
-    """Go down to the last digit, by all knobs together and then by each; G there."""
-    counts = walk.trail.counts
-    while True:
-        polish_all(knobs, criteria, walk)
-        most = counts[0] + LAST_STEPS * knobs.size
-        value = descend(knobs, criteria, 0.0, LAST_STEPS, walk)
-        if counts[0] < most:
-            return value
 
 
 def _prepared(part: Part, domain: BoundBox, features: Monomials) -> Walk:
@@ -128,6 +114,32 @@ def set_out(knobs: Ints, criteria: Ints, walk: Walk) -> None:
     begin(knobs, criteria, walk.land, walk.trail)
 
 
+@bare
+def search(
+    knobs: Ints, criteria: Ints, coarse: float, effort: Effort, seed: int, last: bool, walk: Walk
+) -> float:
+    """G after a descent from s, kicks if there is effort for them, and the last digits if asked.
+
+    One kernel for all that Python wants of a search, since most of them is the same code.
+    """
+    value = descend(knobs, criteria, coarse, STEPS, walk)
+    if effort.steps > 0:
+        _kick_out(knobs, effort, seed, TIED * abs(value), walk)
+    return finish(knobs, criteria, walk) if last else value
+
+
+@inner
+def finish(knobs: Ints, criteria: Ints, walk: Walk) -> float:
+    """Go down to the last digit, by all knobs together and then by each; G there."""
+    counts = walk.trail.counts
+    while True:
+        polish_all(knobs, criteria, walk)
+        most = counts[0] + LAST_STEPS * knobs.size
+        value = descend(knobs, criteria, 0.0, LAST_STEPS, walk)
+        if counts[0] < most:
+            return value
+
+
 @inner
 def _value(knobs: Ints, criteria: Ints, walk: Walk) -> float:
     """G at s, from scratch."""
@@ -138,7 +150,7 @@ def _value(knobs: Ints, criteria: Ints, walk: Walk) -> float:
     return value
 
 
-@bare
+@inner
 def descend(knobs: Ints, criteria: Ints, coarse: float, most: int, walk: Walk) -> float:
     """Go down from s by single knobs until none gains more than this share of its width; G there.
 
@@ -253,8 +265,8 @@ def _revert(walk: Walk) -> None:
             work.u[f] = trail.u[f]
 
 
-@bare
-def kick_out(knobs: Ints, effort: Effort, seed: int, tied: float, walk: Walk) -> None:
+@inner
+def _kick_out(knobs: Ints, effort: Effort, seed: int, tied: float, walk: Walk) -> None:
     """Kicks until the steps are used, those first that are uphill least; of equals the first.
 
     A knob whose kick has failed, and around which nothing has moved since, is passed
