@@ -19,13 +19,14 @@ from trimtab.solvers.solution import TIED, Counters, Solution, better
 
 STEPS, STEPS_PER_KNOB = 1700, 3  # one-dimensional steps of kicks in a part, at effort 1
 STARTING, STARTING_PER_KNOB, MOST_STARTING = 250, 12, 1450  # and of descents from random starts
-AGREED = 2  # starts that lead to the best value again, at effort 1
-PATIENCE, FEW, MANY = 16, 10, 100  # kicks in a row that fail: fewer from FEW knobs on, then more
+AGREED = 3  # starts that lead to the best value again, at effort 1
+PATIENCE = 24  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
+SHARED, MANY = 160, 100
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 MINIMA, MIXTURES = 4, 2  # how many are mixed, and how often
 LOOKUPS_PER_KNOB = 300  # among mixtures, at effort 1
-LEAST_GRID = 16  # knobs from which on a coarse grid is a start worth its time
+FEW = 16  # knobs below which more descents and kicks do more than grids and mixtures
 BUDGET = 2**27
 TOO_LARGE = (
     "the lower confidence bound is not finite at its minimum; the losses or radii are too large "
@@ -122,7 +123,8 @@ def _explore(
 ) -> Solution:
     """Descents from several starts, the best mixtures of what they find, and kicks from there."""
     now = part.now[part.knobs]
-    coarse = discrete.coarse(part, domain) if now.size >= LEAST_GRID else None
+    few = now.size < FEW
+    coarse = None if few else discrete.coarse(part, domain)
     given = now[None] if coarse is None else np.stack([now, coarse.values])
     entries = 0 if coarse is None else coarse.entries
     minima = coordinate.descents(part, domain, features, given, _effort(part, effort), seed)
@@ -130,7 +132,7 @@ def _explore(
     value, steps = float(minima.values.min()), int(minima.counts[0])
     lookups = _times(effort, LOOKUPS_PER_KNOB * now.size)
     agreed = np.count_nonzero(minima.values <= value + coordinate.SAME * abs(value))
-    for n in range(_times(effort, MIXTURES) if agreed <= AGREED else 0):
+    for n in range(0 if few or agreed > AGREED else _times(effort, MIXTURES)):
         mixed = discrete.mixture(part, domain, states, lookups, seed + n)
         if mixed is None:
             break
@@ -151,7 +153,7 @@ def _effort(part: Part, effort: float) -> coordinate.Effort:
         steps=_times(effort, STEPS + STEPS_PER_KNOB * n),
         starting=_times(effort, min(STARTING + STARTING_PER_KNOB * n, MOST_STARTING)),
         agreed=_times(effort, AGREED),
-        patience=_times(effort, PATIENCE * min(1.0, FEW / n) + n / MANY),
+        patience=_times(effort, PATIENCE if n < FEW else SHARED / n + n / MANY),
     )
 
 
