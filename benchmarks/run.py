@@ -24,10 +24,11 @@ BENCHMARKS = (
     "frozen_tell",
     "play_events",
     "scale",
+    "agreement",
     "peers",
     "journal",
 )
-VERSIONS = ("trimtab", "numpy", "numba", "scipy", "river", "mabwiser", "contextualbandits")
+VERSIONS = ("trimtab", "numpy", "numba", "scipy")  # those of rivals are in their tables
 HEAD = """# Benchmarks
 
 Written by `make bench`. Ratios are between runs in one process on one thread, one after the
@@ -45,7 +46,7 @@ def cpu() -> str:
 
 
 def versions() -> str:
-    """The versions of everything that takes part and is installed."""
+    """The versions of what every benchmark uses."""
     found = [f"Python {platform.python_version()}"]
     for name in VERSIONS:
         try:
@@ -68,7 +69,6 @@ def main() -> None:
     named = sys.argv[1:] or list(BENCHMARKS)
     if unknown := set(named) - set(BENCHMARKS):
         sys.exit(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
-    held = sections()
     for name in named:
         print(f"--- {name}", file=sys.stderr, flush=True)
         command = [sys.executable, str(HERE / f"{name}.py")]
@@ -77,8 +77,10 @@ def main() -> None:
         text = run.stdout.strip()
         if not text.startswith("#"):
             text = f"## `{name}.py`\n\n```text\n{text}\n```"
+        held = sections()  # now, since a benchmark may take an hour
         held[name] = f"{text}\n\n{versions()}; {cpu()}."
-        body = "".join(f"\n<!-- {n} -->\n{held[n]}\n" for n in BENCHMARKS if n in held)
+        order = dict.fromkeys([*BENCHMARKS, *held])  # what others have written comes last
+        body = "".join(f"\n<!-- {n} -->\n{held[n]}\n" for n in order if n in held)
         RESULTS.write_text(HEAD + body)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from tests.small_reproduction import silent
+from tests.small_reproduction import ALONE, silent
 from trimtab.arrays import Array
 from trimtab.paper import adult, adult_data
 from trimtab.paper.adult.play import TENTHS, Job, Settings, Threshold, Variant, fit_of, play_one
@@ -95,13 +95,13 @@ def test_the_parabola_is_rejected() -> None:
 
 @cache
 def small() -> adult.AdultThreshold:
-    return adult.run(SMALL, seed=0, workers=1, progress=silent)
+    return adult.run(SMALL, seed=0, crew=ALONE, progress=silent)
 
 
 def test_the_same_numbers_again() -> None:
-    again = adult.run(SMALL, seed=0, workers=1, progress=silent)
+    again = adult.run(SMALL, seed=0, crew=ALONE, progress=silent)
     assert to_json([again], seed=0) == to_json([small()], seed=0)
-    other = adult.run(SMALL, seed=1, workers=1, progress=silent)
+    other = adult.run(SMALL, seed=1, crew=ALONE, progress=silent)
     assert to_json([other], seed=1) != to_json([small()], seed=0)
 
 
@@ -110,7 +110,7 @@ def test_published_numbers_are_compared_and_nothing_else(monkeypatch: pytest.Mon
     said, shown = list(before.remarks), before.tables
     changed = tuple(dataclasses.replace(p, value=99.0) for p in PUBLISHED)
     monkeypatch.setattr("trimtab.paper.adult.result.PUBLISHED", changed)
-    after = adult.run(SMALL, seed=0, workers=1, progress=silent)
+    after = adult.run(SMALL, seed=0, crew=ALONE, progress=silent)
     assert (list(after.remarks), after.tables) == (said, shown)
     assert [each.published.value for each in after.comparisons] == [99.0] * 5
 
@@ -120,7 +120,12 @@ def test_only_the_papers_domain_is_stated() -> None:
     assert stated == {"[0, 1]": True, "0, .1, ..., .9": False}
 
 
-def test_the_picture_is_drawn() -> None:
-    (figure,) = small().figures
-    assert len(figure.draw(2).axes) == 4
-    assert "standard LinUCB moves" in figure.alt
+def test_the_pictures_are_drawn() -> None:
+    paths, loss = small().figures
+    assert [len(each.draw(2).axes) for each in (paths, loss)] == [3, 2]
+    assert "standard LinUCB moves" in paths.alt
+    assert f"least at {small().best:.2f}" in loss.alt
+    first = paths.draw(2).axes[0]
+    bands = [np.asarray(each.get_paths()[0].vertices, float)[:, 1] for each in first.collections]
+    assert len(bands) == 2
+    assert all(-1e-12 <= y.min() <= y.max() <= 1.0 + 1e-12 for y in bands)

@@ -118,21 +118,17 @@ def test_estimators_equal_after_both_paths() -> None:
         )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_sums_agree_in_distribution(kind: str) -> None:
-    """200 runs that draw sums against 200 that draw every round, in five figures.
+def assert_totals_agree(world: World, make: Callable[[], LazyPolicy], seeds: int) -> None:
+    """Runs that draw sums against as many others that draw every round, in five figures.
 
     Two-sample Kolmogorov-Smirnov tests, each at level 1e-4: all five together raise a
     false alarm with probability 5e-4.
     """
-    world = tt.worlds.quadratic(
-        tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), seed=8, noise=tt.worlds.Gaussian(0.3)
-    )
     figures: dict[str, Array] = {}
     for path in ("rounds", "events"):
         rows = []
-        for seed in range(200):
-            policy = KINDS[kind](world.problem, start=np.full(4, 0.5), radius=0.6, reg=0.1)
+        for seed in range(seeds):
+            policy = make()
             trace = tt.play(
                 policy,
                 world,
@@ -140,7 +136,7 @@ def test_sums_agree_in_distribution(kind: str) -> None:
                 seed=seed + 1000 * (path == "events"),
                 path=path,
             )
-            policy.place(np.zeros(4))
+            policy.place(np.zeros(world.problem.knobs))
             book = policy.learner.estimators.book
             rows.append(
                 [
@@ -156,6 +152,33 @@ def test_sums_agree_in_distribution(kind: str) -> None:
         left, right = (figures[path][:, column] for path in ("rounds", "events"))
         assert stats.ks_2samp(left, right).pvalue > 1e-4
     assert figures["events"].std(axis=0).min() > 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_agree_in_distribution(kind: str) -> None:
+    world = tt.worlds.quadratic(
+        tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), seed=8, noise=tt.worlds.Gaussian(0.3)
+    )
+    assert_totals_agree(
+        world,
+        lambda: KINDS[kind](world.problem, start=np.full(4, 0.5), radius=0.6, reg=0.1),
+        seeds=200,
+    )
+
+
+def test_sums_of_steady_agree_in_distribution() -> None:
+    """Its alarm included, which both paths listen to 60 times a run."""
+    world = tt.worlds.quadratic(
+        tt.Graph.from_edges(2, [(0, 1)]), seed=8, noise=tt.worlds.Gaussian(0.3), move_cost=3.0
+    )
+    radius = tt.Confidence(sigma=0.3, norm=world.norms)
+    assert_totals_agree(
+        world,
+        lambda: tt.SteadyGraphLinUCB(
+            world.problem, start=[0.5, 0.5], radius=radius, reg=0.1, factor=6.0
+        ),
+        seeds=100,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.league import report, rivals, run
+from benchmarks.league import report, rivals, run, training
 from benchmarks.league.match import Score, match
 from benchmarks.league.players import ENTRIES, Entry, Ours
 from benchmarks.league.run import Job, Run, Store
 from benchmarks.league.standings import interval, tables
 from benchmarks.league.worlds import Place, Setting, settings
 from trimtab.arrays import Array
+from trimtab.estimators import confidence
+from trimtab.estimators.confidence import BoundConfidence
+from trimtab.sim.recommender import START
 from trimtab.sim.worlds import Drifting
 
 ROUNDS = 12
@@ -107,15 +110,16 @@ def test_a_policy_learns_of_an_earlier_state_what_belongs_to_it() -> None:
     assert player.policy.rounds == 1
 
 
-def test_scores_are_what_was_played() -> None:
+@pytest.mark.parametrize(("name", "least"), [("Async", 4), ("fixed defaults", 0)])
+def test_scores_are_what_was_played(name: str, least: int) -> None:
     setting = WORLDS["drift"]  # changes within the first twelve rounds
-    eager = next(entry for entry in ENTRIES if entry.name == "Async")
-    place, seen, score = met(eager, setting, rounds=30)
+    entry = next(entry for entry in ENTRIES if entry.name == name)
+    place, seen, score = met(entry, setting, rounds=30)
     path = np.array([place.start, *seen.played])
     steps = np.abs(np.diff(path, axis=0))
     assert score.movement == pytest.approx(steps.sum())
     assert score.price == pytest.approx((steps @ place.problem.move_cost).sum())
-    assert score.moves == (steps.sum(axis=1) > 0).sum() > 3
+    assert score.moves == (steps.sum(axis=1) > 0).sum() >= least
     worlds = [place.world.at(t)[0] for t in range(1, 31)]
     assert isinstance(place.world, Drifting)
     assert len({id(world) for world in worlds}) == 3
@@ -123,6 +127,40 @@ def test_scores_are_what_was_played() -> None:
     assert score.loss == pytest.approx(sum(losses))
     assert score.regret == pytest.approx(score.loss - sum(w.optimum.value for w in worlds))
     assert score.final == pytest.approx(np.mean(losses[-3:]))
+    best = [w.optimum.value for w in worlds]
+    total = np.cumsum(np.array(losses) - best + steps @ place.problem.move_cost)
+    assert len(score.curve) == 50
+    assert score.curve[-1] == pytest.approx(total[-1], rel=1e-5) == pytest.approx(score.total)
+    assert score.curve[24] == pytest.approx(total[14], rel=1e-5)  # half of the match
+    assert score.curve[0] == pytest.approx(total[0], rel=1e-5)
+
+
+# Ours.
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.ours], ids=lambda e: e.name)
+def test_our_policies_have_one_configuration(entry: Entry) -> None:
+    """The same radius, reg and factor, but for what the entry's name says."""
+    place = place_of("recommender")
+    player = entry.make(place, horizon=100, seed=0)
+    assert isinstance(player, Ours)
+    learner = player.policy.learner
+    radius = learner.lcb.radius
+    assert isinstance(radius, BoundConfidence)
+    assert radius.form == ("logdet" if "proven" in entry.name else "tempered")
+    if "estimated" in entry.name:
+        assert radius.sigma is None
+    else:
+        assert radius.sigma is not None
+        np.testing.assert_array_equal(radius.sigma, place.sigma)
+    np.testing.assert_array_equal(radius.norm, place.norm)
+    reg = 1.0 if "reg 1" in entry.name else (place.sigma / place.norm) ** 2
+    np.testing.assert_allclose(learner.estimators.reg, reg)
+    if "chosen" in entry.name:
+        assert learner.estimators.factor != 2.0
+    else:
+        assert learner.estimators.factor == (1.0 if entry.name == "LinUCB" else 2.0)
+    np.testing.assert_array_equal(player.ask() if "Steady" in entry.name else place.start, START)
 
 
 # Rivals.
@@ -139,7 +177,7 @@ def test_a_missing_loss_counts_as_the_mean_so_far() -> None:
 def test_rivals_find_the_bottom_of_a_bowl_and_stay(kind: type[rivals.Searcher]) -> None:
     place = WORLDS["one clique (paper)"].make(1)
     player = kind(place, horizon=20_000, seed=1)
-    search = int(rivals.SHARE * 20_000)
+    search = int(kind.SHARE * 20_000)
     target = np.array([0.3, -0.4])
     states = []
     for _ in range(search + 50):
@@ -158,8 +196,9 @@ def test_rivals_find_the_bottom_of_a_bowl_and_stay(kind: type[rivals.Searcher]) 
 def test_rivals_stay_with_what_they_recommend(entry: Entry, horizon: int) -> None:
     place = place_of("30 % missing")
     player = entry.make(place, horizon=horizon, seed=1)
+    assert isinstance(player, rivals.Searcher)
     seen = Seen(player)
-    search = horizon // 10
+    search = int(player.SHARE * horizon)
     match(seen, place, horizon=search + 20, seed=1)
     moves = np.abs(np.diff(seen.played, axis=0)).sum(axis=1) > 0
     assert moves[:search].sum() >= (5 if horizon == 2000 else 0)
@@ -199,7 +238,11 @@ def test_slow_players_take_part_in_small_worlds_only() -> None:
         ("drift", "Steady"),
         ("drift", "SPSA"),
     }
-    assert [job.seed for job in FEW] == [0] * 5 + [1] * 5  # seed after seed
+    assert [job.seed for job in FEW] == [100] * 5 + [101] * 5  # seed after seed
+    last = run.jobs(ROUNDS, 3, worlds=["recommender"])[-1]
+    slow = {entry.name for entry in ENTRIES if entry.slow}
+    assert last.seed == 102
+    assert not slow & {j.player for j in run.jobs(ROUNDS, 3) if j.seed == 102}
 
 
 def test_a_stopped_league_goes_on_and_gives_the_same(tmp_path: Path) -> None:
@@ -236,14 +279,44 @@ def test_jobs_have_keys_of_their_own() -> None:
     assert len({job.key for job in FEW}) == len(FEW)
 
 
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("worlds", ["Steady", "SPSA"]),
+        ("match", ["Steady", "SPSA"]),
+        ("players", ["Steady"]),
+        ("rivals", ["SPSA"]),
+        ("gaussian_process", ["SPSA"]),
+        ("report", []),
+    ],
+)
+def test_a_changed_file_makes_those_play_again_whom_it_concerns(
+    file: str, changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [Job("recommender", player, 0, 10) for player in ("Steady", "SPSA")]
+    before = [job.key for job in jobs]
+    kept = run._source
+    monkeypatch.setattr(run, "_source", lambda name: kept(name) + "#" * (name == file))
+    assert [j.player for j, key in zip(jobs, before, strict=True) if j.key != key] == changed
+
+
 # Standings.
 
 
 def made_up(world: str, player: str, totals: list[float]) -> list[Run]:
     return [
         Run(
-            Job(world, player, seed, 100),
-            Score(loss=x, price=1.0, regret=x - 1.0, movement=1.0, moves=2, final=0.1, told=100),
+            Job(world, player, run.FIRST + seed, 100),
+            Score(
+                loss=x,
+                price=1.0,
+                regret=x - 1.0,
+                movement=1.0,
+                moves=2,
+                final=0.1,
+                told=100,
+                curve=tuple(x * n / 50 for n in range(1, 51)),
+            ),
             0.5,
         )
         for seed, x in enumerate(totals)
@@ -259,16 +332,18 @@ def test_intervals_are_students() -> None:
 def test_verdicts() -> None:
     runs = [
         *made_up("recommender", "Steady", [10.0, 12.0]),
-        *made_up("recommender", "Steady, narrow", [5.0, 6.0]),
+        *made_up("recommender", "Steady, proven radius", [5.0, 6.0]),
         *made_up("recommender", "SPSA", [11.0, 11.2]),  # better in one seed, worse on average
+        *made_up("recommender", "LinUCB", [11.0]),  # compared by the seed that it has played
         *made_up("drift", "Steady", [10.0, 12.0]),
         *made_up("drift", "SPSA", [9.5, 11.5]),  # within a tenth, where that will do
         *made_up("degree 3, k = 20", "Steady", [10.0, 12.0]),
         *made_up("degree 3, k = 20", "SPSA", [9.5, 11.5]),  # where it will not
     ]
     found = {table.setting.name: table for table in tables(runs, settings(100))}
-    assert found["recommender"].players == ["Steady, narrow", "Steady", "SPSA"]
-    assert found["recommender"].others == ["SPSA"]
+    names = ["Steady, proven radius", "Steady", "SPSA", "LinUCB"]
+    assert found["recommender"].players == names
+    assert found["recommender"].others == ["SPSA", "LinUCB"]
     assert found["recommender"].ratio("SPSA", "Steady").mean == pytest.approx((1.1 + 11.2 / 12) / 2)
     assert {name: table.kept for name, table in found.items()} == {
         "recommender": True,
@@ -281,16 +356,42 @@ def test_report_says_plainly_where_the_promise_is_broken(tmp_path: Path) -> None
     runs = [
         *made_up("recommender", "Steady", [10.0, 12.0]),
         *made_up("recommender", "SPSA", [5.0, 6.0]),
-        *made_up("recommender", "Steady, narrow", [2.5, 3.0]),
+        *made_up("recommender", "Steady, proven radius", [2.5, 3.0]),
         *made_up("drift", "Steady", [1.0, 1.0]),
         *made_up("drift", "SPSA", [2.0, 2.0]),
+        *made_up("drift", "Async", [1.5, 1.5]),
     ]
     path = report.write(runs, tmp_path)
     text = path.read_text()
     assert "Not kept in 1 of 2 worlds" in text
+    assert "seeds 100 to 101, 12 matches." in text
+    assert " 30 of SPSA" in text  # seventeen worlds, two seeds, four matches played
     assert "- recommender: 2.00 ± 0.00 times the cost of SPSA." in text
-    assert "narrow radius costs 0.50 ± 0.00 times" in text
-    assert "| SPSA | 2.0 | 2 | 2 | 2 |" in text
-    for name in ("relative", "parts"):
+    spsa = "SPSA: 5.50 ± 6.35 | 2.00 ± 0.00"
+    assert f"| recommender | hold | 11.0 ± 12.7 | {spsa} | {spsa} | **no** |" in text
+    drift = "Async: 1.50 ± 0.00 | 0.67 ± 0.00 | SPSA: 2.00 ± 0.00 | 0.50 ± 0.00 | yes |"
+    assert f"| drift | the world changes twice | 1.00 ± 0.00 | {drift}" in text
+    assert "| SPSA | 2.5 | 2 | 2 | 3 |" in text
+    for name in ("relative", "parts", "time"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
         assert f"figures/{name}.png" in text
+
+
+# Training.
+
+
+def test_training_tries_every_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    training.main(["--horizon", "150", "--worlds", "ring 8, price 1"])
+    head, _, row = capsys.readouterr().out.splitlines()
+    assert head.count("|") == row.count("|") == 14
+    cells = [float(cell.replace(",", "")) for cell in row.split("|")[2:-1]]
+    fixed, chosen = cells[1:6], cells[6:11]
+    assert all(0.0 < x < 10.0 for x in (*fixed, *chosen))
+    assert len(set(fixed)) >= 3  # the radius matters
+    assert fixed != chosen  # and so does the factor
+    assert confidence.TEMPER == 0.15  # put back
+
+
+def test_training_is_not_in_the_league() -> None:
+    assert not training.WORLDS.keys() & WORLDS.keys()
+    assert training.FIRST >= run.FIRST + 100

@@ -24,7 +24,7 @@ class GPUCB(Searcher):
     Recommends the trial with the best posterior mean.
     """
 
-    HOLD = 25
+    SHARE, HOLD = 0.2, 25
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
         super().__init__(place, horizon=horizon, seed=seed)

@@ -12,6 +12,7 @@ from benchmarks.league.worlds import Place
 from trimtab.arrays import Array
 
 LAST = 0.1  # the share of the rounds over which the final loss is averaged
+POINTS = 50  # of the curve
 
 
 class Player(Protocol):
@@ -35,6 +36,7 @@ class Score:
     moves: int
     final: float  # loss of a round, over the last tenth
     told: int  # rounds whose losses were told in time
+    curve: tuple[float, ...]  # the total after each of `POINTS` equal parts of the match
 
     @property
     def total(self) -> float:
@@ -49,8 +51,8 @@ def match(player: Player, place: Place, *, horizon: int, seed: int, delay: int =
     """
     prices = place.problem.move_cost
     before, expected, waiting = place.start, 0.0, deque[tuple[Array, Array]]()
-    rates, best = np.empty(horizon), np.empty(horizon)
-    movement, price, moves, told = 0.0, 0.0, 0, 0
+    rates, best, paid = np.empty(horizon), np.empty(horizon), np.zeros(horizon)
+    movement, moves, told = 0.0, 0, 0
     rated: object = None
     for t in range(1, horizon + 1):
         state = np.array(player.ask())
@@ -60,19 +62,22 @@ def match(player: Player, place: Place, *, horizon: int, seed: int, delay: int =
         step = np.abs(state - before)
         if step.any():
             movement += float(step.sum())
-            price += float(step @ prices)
+            paid[t - 1] = step @ prices
             moves += 1
         rates[t - 1], best[t - 1], before = expected, now.optimum.value, state
         waiting.append((now.draw(state, np.random.default_rng((seed, t)), t), state))
         if t > delay:
             told += 1
             player.tell(*waiting.popleft())
+    total = np.cumsum(rates - best + paid)
+    ends = (max(n * horizon // POINTS, 1) - 1 for n in range(1, POINTS + 1))
     return Score(
         loss=float(rates.sum()),
-        price=price,
+        price=float(paid.sum()),
         regret=float((rates - best).sum()),
         movement=movement,
         moves=moves,
         final=float(rates[-max(1, int(LAST * horizon)) :].mean()),
         told=told,
+        curve=tuple(float(f"{total[end]:.6g}") for end in ends),
     )

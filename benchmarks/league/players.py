@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from benchmarks.league.gaussian_process import GPUCB
 from benchmarks.league.match import Player
 from benchmarks.league.worlds import Place
 from trimtab.arrays import Array
+from trimtab.estimators.confidence import Form
 from trimtab.policies import Policy
 
-NARROW = 2.0  # standard deviations of a loss
+FACTOR = 2.0  # of all our lazy policies: what Algorithm 1 has in the paper
 
 
 class Ours:
-    """A policy of this library, told the noise and the norm."""
+    """A policy of this library, told the noise and the norm; its `form` is that of the radius."""
 
     def __init__(
         self,
@@ -31,21 +32,19 @@ class Ours:
         kind: Callable[..., Policy],
         seed: int,
         horizon: int,
-        radius: Literal["proven", "estimated", "narrow"] = "proven",
+        form: Form = "tempered",
+        estimated: bool = False,
         balanced: bool = True,
+        **options: object,
     ) -> None:
-        proven = tt.Confidence(sigma=place.sigma, norm=place.norm)
-        radii = {
-            "proven": proven,
-            "estimated": tt.Confidence(sigma=None, norm=place.norm),
-            "narrow": NARROW * place.sigma,
-        }
+        told = tt.Confidence(sigma=place.sigma, norm=place.norm, form=form)
         self.policy = kind(
             place.problem,
             start=place.start,
-            radius=radii[radius],
-            reg=proven.balanced_reg if balanced else 1.0,
+            radius=replace(told, sigma=None) if estimated else told,
+            reg=told.balanced_reg if balanced else 1.0,
             seed=seed,
+            **options,
         )
 
     def ask(self) -> Array:
@@ -94,31 +93,38 @@ def _ours(
     return Entry(name, partial(Ours, kind=kind, **options), what, ours=True, slow=slow)
 
 
+_steady = partial(_ours, kind=tt.SteadyGraphLinUCB)
+
 ENTRIES = (
-    _ours("Steady", tt.SteadyGraphLinUCB, "sigma and norm known, reg balanced, all else default"),
-    _ours(
-        "Steady, narrow",
-        tt.SteadyGraphLinUCB,
-        f"the same with a fixed radius of {NARROW:g} sigma, which proves nothing",
-        radius="narrow",
+    _steady("Steady", what="radius tempered, reg balanced, factor 2", factor=FACTOR),
+    _steady(
+        "Steady, proven radius",
+        what="the same with the proven radius",
+        form="logdet",
+        factor=FACTOR,
     ),
-    _ours(
+    _steady(
         "Steady, noise estimated",
-        tt.SteadyGraphLinUCB,
-        "the same with Confidence(sigma=None)",
-        radius="estimated",
+        what="the same as Steady with sigma=None",
+        estimated=True,
+        factor=FACTOR,
         slow=True,
     ),
-    _ours(
+    _steady(
+        "Steady, factor chosen",
+        what="the same as Steady with the factor that it chooses by itself",
+        slow=True,
+    ),
+    _steady(
         "Steady, reg 1",
-        tt.SteadyGraphLinUCB,
-        "the same with the constructor's reg",
+        what="the same as Steady with the constructor's reg",
         balanced=False,
+        factor=FACTOR,
         slow=True,
     ),
-    _ours("Algorithm 1", tt.LazyGraphLinUCB, "as Steady"),
-    _ours("Async", tt.AsyncLazyGraphLinUCB, "as Steady"),
-    _ours("LinUCB", tt.LinUCB, "as Steady", slow=True),
+    _ours("Algorithm 1", tt.LazyGraphLinUCB, "as Steady", factor=FACTOR),
+    _ours("Async", tt.AsyncLazyGraphLinUCB, "as Steady", factor=FACTOR),
+    _ours("LinUCB", tt.LinUCB, "as Steady, but for the factor", slow=True),
     Entry("fixed defaults", Fixed, "the start state for ever"),
     Entry("hill climbing", rivals.HillClimbing, "one knob at a time, step 0.25, adapted"),
     Entry("SPSA", rivals.SPSA, "Spall's gains, perturbation 0.1, first step 0.1"),

@@ -1,6 +1,6 @@
 """What people use today, through ask and tell: they see the weighted total of a round's losses.
 
-All of them search for `SHARE` of the horizon, hold every state for so many rounds, judge it by the
+All of them search for a share of the horizon, hold every state for so many rounds, judge it by the
 mean, and then stay with what they recommend. Share and rounds were chosen for them in a pilot:
 README.md.
 """
@@ -15,8 +15,6 @@ import numpy as np
 
 from benchmarks.league.worlds import Place
 from trimtab.arrays import Array
-
-SHARE = 0.1
 
 
 class Total:
@@ -38,6 +36,7 @@ class Total:
 class Searcher(ABC):
     """A rival that tries states one after the other, then stays with the one it recommends."""
 
+    SHARE: ClassVar[float]  # of the horizon that it searches
     HOLD: ClassVar[int]  # rounds of a trial
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
@@ -46,7 +45,7 @@ class Searcher(ABC):
         self.k, self.seed = self.domain.knobs, seed
         self.rng = np.random.default_rng((seed, 21))
         self._total = Total(place.problem.weights)
-        self._left = int(SHARE * horizon)  # rounds of search
+        self._left = int(self.SHARE * horizon)  # rounds of search
         self._state, self._values = place.start, list[float]()
         self._searching, self._judged = True, False
 
@@ -94,7 +93,7 @@ class Searcher(ABC):
 class HillClimbing(Searcher):
     """One knob up or down at a time; what is better on trial is kept, otherwise taken back."""
 
-    HOLD = 25
+    SHARE, HOLD = 0.3, 25
     STEP, LONGER, SHORTER = 0.25, 1.3, 0.8
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
@@ -127,7 +126,7 @@ class HillClimbing(Searcher):
 class SPSA(Searcher):
     """Simultaneous perturbation: a gradient from two trials, with Spall's gains."""
 
-    HOLD = 10
+    SHARE, HOLD = 0.1, 10
     C, FIRST, ALPHA, GAMMA = 0.1, 0.1, 0.602, 0.101
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
@@ -168,7 +167,7 @@ class SPSA(Searcher):
 class CMAES(Searcher):
     """`cmaes`, CyberAgent's CMA-ES, from the start state with a standard deviation of 0.2."""
 
-    HOLD = 5
+    SHARE, HOLD = 0.1, 5
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
         super().__init__(place, horizon=horizon, seed=seed)
@@ -204,7 +203,7 @@ class CMAES(Searcher):
 class Optuna(Searcher):
     """Optuna with one of its samplers; recommends the best trial. The first trial is the start."""
 
-    HOLD = 25
+    SHARE, HOLD = 0.2, 10
     sampler = "TPESampler"
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
@@ -238,11 +237,12 @@ class Optuna(Searcher):
 class OptunaCMA(Optuna):
     """Optuna's CMA-ES sampler."""
 
-    HOLD = 5
+    SHARE, HOLD = 0.2, 5
     sampler = "CmaEsSampler"
 
 
 class OptunaGP(Optuna):
-    """Optuna's Gaussian processes."""
+    """Optuna's Gaussian processes; longer trials than TPE's, since they are slow."""
 
+    SHARE, HOLD = 0.2, 25
     sampler = "GPSampler"

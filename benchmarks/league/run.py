@@ -34,9 +34,11 @@ from trimtab.sim.sweep.blas import one_blas_thread
 
 HERE = Path(__file__).resolve().parent
 HORIZON, SEEDS = 5_000, 3
+FIRST = 100  # the first seed; lower ones were used while the league was built
 SLOW_SEEDS = 2  # of slow players
 QUICK_HORIZON = 500
-DECISIVE = ("worlds", "match", "rivals", "gaussian_process", "players")  # files
+EVERYBODY = ("worlds", "match")  # files that decide every score
+OURS, THEIRS = ("players",), ("rivals", "gaussian_process")
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,14 @@ class Job:
         """A digest of everything that decides the score, but for the library's own source."""
         entry = next(entry for entry in ENTRIES if entry.name == self.player)
         packages = [f"{name} {version(name)}" for name in ("trimtab", *entry.needs)]
-        words = json.dumps([asdict(self), packages, _sources()])
+        files = (*EVERYBODY, *(OURS if entry.ours else THEIRS))
+        words = json.dumps([asdict(self), packages, *map(_source, files)])
         return hashlib.sha256(words.encode()).hexdigest()[:24]
 
 
 @cache
-def _sources() -> list[str]:
-    return [(HERE / f"{name}.py").read_text() for name in DECISIVE]
+def _source(name: str) -> str:
+    return (HERE / f"{name}.py").read_text()
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,11 @@ def jobs(
     """Every match, seed after seed, so that what was played before a stop is comparable."""
     return [
         Job(setting.name, entry.name, seed, horizon)
-        for seed in range(seeds)
+        for seed in range(FIRST, FIRST + seeds)
         for setting in settings(horizon)
         for entry in ENTRIES
         if entry.installed()
-        and (not entry.slow or (setting.small and seed < SLOW_SEEDS))
+        and (not entry.slow or (setting.small and seed < FIRST + SLOW_SEEDS))
         and (not worlds or setting.name in worlds)
         and (not players or entry.name in players)
     ]
@@ -112,7 +115,8 @@ class Store:
                 row: dict[str, Any] = json.loads(line)
             except json.JSONDecodeError:  # cut off by a kill: it is played again
                 continue
-            run = Run(Job(**row["job"]), Score(**row["score"]), row["seconds"])
+            score = Score(**row["score"] | {"curve": tuple(row["score"]["curve"])})
+            run = Run(Job(**row["job"]), score, row["seconds"])
             self.runs[row["key"]] = run
 
     def add(self, run: Run) -> None:

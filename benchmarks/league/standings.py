@@ -48,6 +48,8 @@ class Table:
     setting: Setting
     scores: dict[str, dict[int, Score]]  # by player, by seed
 
+    horizon: int
+
     @property
     def players(self) -> list[str]:
         """Best first."""
@@ -100,7 +102,7 @@ def tables(runs: Sequence[Run], settings: Sequence[Setting]) -> list[Table]:
                 scores.setdefault(run.job.player, {})[run.job.seed] = run.score
         first = scores.get(MAIN, {})
         scores = {name: each for name, each in scores.items() if each.keys() & first.keys()}
-        table = Table(setting, scores)
+        table = Table(setting, scores, runs[0].job.horizon)
         if table.scores and table.others:
             found.append(table)
     return found

@@ -4,6 +4,7 @@ from trimtab.bases.custom import Custom
 from trimtab.bases.features import Basis, Features
 from trimtab.bases.fourier import FourierFeatures
 from trimtab.bases.monomial import Linear, Monomials, PairwiseQuadratic, Polynomial, Quadratic
+from trimtab.bases.products import Products
 
 __all__ = [
     "Basis",
@@ -14,5 +15,6 @@ __all__ = [
     "Monomials",
     "PairwiseQuadratic",
     "Polynomial",
+    "Products",
     "Quadratic",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from trimtab.arrays import Array, ArrayLike, Ints, number, per_item
 from trimtab.errors import InvalidInput
 from trimtab.estimators.fading import anew
 from trimtab.estimators.noise import LEAST_DF, sigma_bound
+
+Form = Literal["logdet", "paper", "tempered"]
+TEMPER = 0.15  # see docs/decisions/0012
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,17 @@ class Confidence:
     ========  =========================================================================
     logdet    sigma_i sqrt(Gamma_i + 2 log(m / delta)) + sqrt(reg_i) norm_i
     paper     sigma_i sqrt(d_i log((1 + n_i L_i^2 / reg_i) / delta)) + sqrt(reg_i) norm_i
+    tempered  0.15 times logdet
     ========  =========================================================================
 
     The first is valid at all times and for all criteria together. The second is
     the paper's Lemma (confidence ellipsoid); it is kept for reproduction. Where data fade,
-    `fading.anew` is added under the first root; neither form covers the drift itself.
+    `fading.anew` is added under the first root; no form covers the drift itself.
+
+    The third proves nothing, and certificates say so. It is for those who would rather
+    pay less than know more: the proven radius covers the worst direction of every criterion at
+    all times, so that policies explore for thousands of rounds what hardly matters.
+    ``docs/decisions/0012`` has the experiment that chose the factor.
 
     Deviation: the paper's form has no union over the criteria and too small a
     log(1/delta) term for d_i = 1, so that its ellipsoids fail far more often than
@@ -94,18 +103,18 @@ class Confidence:
         sigma: the noise of each criterion's loss (sub-Gaussian scale), None to estimate it.
         norm: a bound on the length of each criterion's true parameter.
         delta: the probability that any ellipsoid ever fails.
-        form: which of the two formulas.
+        form: which of the formulas.
     """
 
     sigma: float | ArrayLike | None
     norm: float | ArrayLike
     delta: float = 0.05
-    form: Literal["logdet", "paper"] = "logdet"
+    form: Form = "logdet"
 
     def __post_init__(self) -> None:
         number(self.delta, "delta", low=0.0, strict=True, high=1.0)
-        if self.form not in ("logdet", "paper"):
-            raise InvalidInput(f"form = {self.form!r}; choose 'logdet' or 'paper'")
+        if self.form not in get_args(Form):
+            raise InvalidInput(f"form = {self.form!r}; choose 'logdet', 'paper' or 'tempered'")
         for name in ("norm",) if self.sigma is None else ("sigma", "norm"):
             value = np.asarray(getattr(self, name))
             per_item(value, value.size, name, "criterion", low=0.0, strict=name == "sigma")
@@ -140,13 +149,18 @@ class BoundConfidence:
     sigma: Array | None  # (m,)
     norm: Array  # (m,)
     delta: float
-    form: Literal["logdet", "paper"]
+    form: Form
     constant = False
 
     @property
     def certified(self) -> bool:
         """Whether the radius is proven: the log-det form; with sigma=None for Gaussian noise."""
         return self.form == "logdet"
+
+    @property
+    def share(self) -> float:
+        """beta as a share of the radius that its form is made from."""
+        return TEMPER if self.form == "tempered" else 1.0
 
     @property
     def least_df(self) -> int:
@@ -157,15 +171,16 @@ class BoundConfidence:
         """beta_i of the criteria that the evidence is about."""
         at, m = evidence.criteria, self.norm.size
         delta = self.delta if self.sigma is not None else self.delta / 2.0
-        if self.form == "logdet":
-            inside = evidence.gain + 2.0 * np.log(m / delta) + anew(evidence.faded)
-        else:
+        if self.form == "paper":
             growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
             inside = evidence.dims * np.log(growth / delta)
+        else:
+            inside = evidence.gain + 2.0 * np.log(m / delta) + anew(evidence.faded)
         bias = np.sqrt(evidence.reg) * self.norm[at]
         # Where nothing has been seen there is no noise in the estimate, only bias.
         unseen = evidence.seen == 0 if self.sigma is None else np.zeros(at.size, bool)
-        return np.where(unseen, bias, self.noise(evidence) * np.sqrt(inside) + bias)
+        beta = np.where(unseen, bias, self.noise(evidence) * np.sqrt(inside) + bias)
+        return np.asarray(self.share * beta)
 
     def noise(self, evidence: Evidence) -> Array:
         """sigma of the criteria that the evidence is about, or a bound on it."""

@@ -4,9 +4,9 @@ An experiment is a module of this package with two things in it:
 
 - `Settings`, a frozen dataclass with defaults: everything that was chosen, readable as it stands.
   Its field `runs`, runs per setting, is what `--runs` replaces;
-- `run(settings, *, seed, workers, progress)`, which plays it and returns a `Result`.
+- `run(settings, *, seed, crew, progress)`, which plays it and returns a `Result`.
 
-`trimtab.paper.runs.spread` plays runs in worker processes, in order; what comes out does not
+`crew.spread` (`trimtab.paper.runs`) plays runs in worker processes; what comes out does not
 depend on their number.
 
 Run i of an experiment draws from generators made of `(seed, i)` and a number of their own, so

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import NotFound
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 GREY, ORANGE, BLUE, GREEN, RED = "#6e6e6e", "#d55e00", "#0072b2", "#007a5a", "#a6325e"
+INK = "#111111"  # of published numbers and of bounds
 PANEL = (4.6, 3.3)  # inches
 DPI = 160
 STYLE: Any = {
@@ -74,36 +76,57 @@ def panels(
     return canvas, axes[:count]
 
 
-def head(axes: Axes, title: str, *, x: str, y: str = "") -> None:
+def head(axes: Axes, title: str, *, x: str, y: str) -> None:
     """A title on the left, and the names of the axes."""
     axes.set_title(title, loc="left", fontsize=11.5, fontweight="bold", color="#222222")
     axes.set_xlabel(x)
-    if y:
-        axes.set_ylabel(y)
+    axes.set_ylabel(y)
+
+
+def rounds(axes: Axes, last: float, *, logarithmic: bool = False) -> None:
+    """Rounds along the horizontal axis, from the first to the last."""
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.set_xlim(1, last)
+    else:
+        axes.set_xlim(0, last)
+        axes.locator_params(axis="x", nbins=5)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
 
 
 def label_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
     """Names at the ends of lines, each (x, y, text, colour), moved apart where they would touch."""
-    bottom, top = axes.get_ylim()
-    apart = 0.075 * (top - bottom)
     ordered = sorted(labels, key=lambda label: label[1])
-    heights = [label[1] for label in ordered]
-    for j in range(1, len(heights)):
-        heights[j] = max(heights[j], heights[j - 1] + apart)
-    ceiling = top
-    for j in reversed(range(len(heights))):
-        heights[j] = min(heights[j], ceiling)
-        ceiling = heights[j] - apart
-    for (x, _, text, colour), height in zip(ordered, heights, strict=True):
+    to_panel = axes.transScale + axes.transLimits  # heights as shares of the panel's
+    ends = [float(to_panel.transform((x, y))[1]) for x, y, _, _ in ordered]
+    for (x, _, text, colour), height in zip(ordered, apart(ends, gap=0.075), strict=True):
         axes.annotate(
             text,
             (x, height),
+            xycoords=("data", "axes fraction"),
             xytext=(5, 0),
             textcoords="offset points",
             color=colour,
             va="center",
             annotation_clip=False,
         )
+
+
+def apart(heights: Sequence[float], *, gap: float) -> list[float]:
+    """Ascending heights moved as little as it takes to be a gap apart, and below 1.
+
+    >>> apart([0.5, 0.5], gap=0.5), apart([1.0, 1.0], gap=0.5), apart([0.0, 0.9], gap=0.5)
+    ([0.25, 0.75], [0.5, 1.0], [0.0, 0.9])
+    """
+    # Neighbours that would touch are moved together, each block around its own mean.
+    blocks: list[list[float]] = []
+    for j, height in enumerate(heights):
+        blocks.append([height - j * gap])
+        while len(blocks) > 1 and fmean(blocks[-2]) >= fmean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    flat = [fmean(block) for block in blocks for _ in block]
+    last = len(heights) - 1
+    return [min(z + j * gap, 1.0 - (last - j) * gap) for j, z in enumerate(flat)]
 
 
 def png(canvas: Canvas) -> bytes:
@@ -124,4 +147,5 @@ def _saved(canvas: Canvas, kind: str, metadata: dict[str, None]) -> bytes:
     buffer = io.BytesIO()
     with matplotlib.rc_context(STYLE):
         canvas.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    canvas.set_layout_engine("none")  # it is laid out now; another file need not do it again
     return buffer.getvalue()

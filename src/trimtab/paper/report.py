@@ -59,12 +59,14 @@ def _section(result: Result, drawn: Mapping[str, bytes]) -> str:
 
 
 def _settings(settings: Sequence[Setting]) -> str:
-    """What all settings share in a sentence, what they differ in in a table."""
+    """What all settings share in a sentence; what they differ in, if there are two, in a table."""
     names = list(dict.fromkeys(name for setting in settings for name in setting.facts))
     seen = {name: {setting.facts.get(name) for setting in settings} for name in names}
     shared = {name: seen[name].pop() for name in names if len(seen[name]) == 1}
     own = [name for name in names if name not in shared]
     text = "; ".join(f"{name} {_fact(value)}" for name, value in shared.items())
+    if len(settings) == 1:
+        return page.paragraph(f"There is one: {text}.")
     rows = [
         [
             setting.name,

@@ -19,6 +19,7 @@ from trimtab.paper import figures
 from trimtab.paper.experiment import Result
 from trimtab.paper.report import to_html
 from trimtab.paper.results import to_json
+from trimtab.paper.runs import Crew
 from trimtab.paper.verdict import verdicts
 from trimtab.sim.page import shown
 
@@ -47,10 +48,11 @@ def run(name: str, *, out: Path, seed: int, runs: int | None, workers: int) -> N
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"out = {str(out)!r} is a file; name a folder")
     figures.require()
-    results = [
-        play(each, seed=seed, runs=runs, workers=workers)
-        for each in (EXPERIMENTS if name == "all" else (name,))
-    ]
+    with Crew(workers) as crew:
+        results = [
+            play(each, seed=seed, runs=runs, crew=crew)
+            for each in (EXPERIMENTS if name == "all" else (name,))
+        ]
     report = write(results, out=out, seed=seed)
     console = Console()
     for result in results:
@@ -59,14 +61,14 @@ def run(name: str, *, out: Path, seed: int, runs: int | None, workers: int) -> N
     console.print(f"Report: {report}", soft_wrap=True, highlight=False)
 
 
-def play(name: str, *, seed: int, runs: int | None, workers: int) -> Result:
+def play(name: str, *, seed: int, runs: int | None, crew: Crew) -> Result:
     """What comes of an experiment, with as many runs per setting as asked for, or its own."""
     module: Any = import_module(_HOME[name])
     settings = module.Settings()
     if runs is not None:
         settings = replace(settings, runs=runs)
     with _bar(name) as progress:
-        result: Result = module.run(settings, seed=seed, workers=workers, progress=progress)
+        result: Result = module.run(settings, seed=seed, crew=crew, progress=progress)
     return result
 
 

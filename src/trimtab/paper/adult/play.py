@@ -92,9 +92,11 @@ class Threshold(World):
         )
         self.population = people(variant.drop_unknown)
         self.batch, self.levels = variant.batch, variant.levels
-        values = np.array([self._loss(x) for x in GRID])
+        self._known: dict[float, float] = {}  # losses by threshold; policies come back to few
+        self.values = np.array([self._loss(x) for x in GRID])
         features = np.array([problem.phi(np.array([x])) for x in GRID])
-        theta = np.linalg.lstsq(features, values, rcond=None)[0]  # the nearest parabola
+        theta = np.linalg.lstsq(features, self.values, rcond=None)[0]
+        self.fitted = features @ theta  # the polynomial nearest to the values
         super().__init__(problem, theta=[theta], noise=Gaussian(settings.sigma))
 
     def mean(self, state: Array, criteria: Ints | None = None) -> Array:
@@ -119,7 +121,10 @@ class Threshold(World):
         return Solution(state=np.array([levels[best]]), value=values[best], lower_bound=None)
 
     def _loss(self, threshold: float) -> float:
-        return float(self._total(self.population.counts(np.full(2, threshold)))[0])
+        if threshold not in self._known:
+            counts = self.population.counts(np.full(2, threshold))
+            self._known[threshold] = float(self._total(counts)[0])
+        return self._known[threshold]
 
     def _total(self, counts: Ints) -> Array:
         """Everybody's error rate plus the gap: (1,)."""
@@ -142,10 +147,16 @@ def people(drop_unknown: bool) -> Population:
     )
 
 
+@cache
+def world_of(settings: Settings, variant: Variant) -> Threshold:
+    """The world of a variant, which all its runs share."""
+    return Threshold(settings, variant)
+
+
 def play_one(job: Job) -> Run:
     """Both policies in one world."""
     settings, variant = job.settings, job.variant
-    world = Threshold(settings, variant)
+    world = world_of(settings, variant)
     start, radius, reg = [settings.start], settings.radius, variant.reg
     # Algorithm 1 to the letter: it keeps the start state until the first trigger.
     policies: list[Policy] = [

@@ -1,28 +1,32 @@
-"""The picture of the third experiment: mean threshold with bands, and movement, by setting."""
+"""The pictures of the third experiment: thresholds with bands, movement, and the loss itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trimtab.paper.adult.play import Run
-from trimtab.paper.figures import GREY, ORANGE, head, label_ends, panels
+from trimtab.arrays import Array
+from trimtab.paper.adult.play import Fit, Run
+from trimtab.paper.figures import BLUE, GREY, INK, ORANGE, head, label_ends, panels, rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
 NAMES, COLOURS = ("standard", "lazy"), (GREY, ORANGE)
+NOTE: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 9}
 
 
-def draw(played: Mapping[str, Sequence[Run]], columns: int) -> Canvas:
-    """Two panels per setting."""
-    canvas, axes = panels(2 * len(played), columns=columns)
-    for row, (name, runs) in enumerate(played.items()):
-        _threshold(axes[2 * row], runs, name)
-        _movement(axes[2 * row + 1], runs, name)
+def draw(
+    played: Mapping[str, Sequence[Run]], published: tuple[float, float], columns: int
+) -> Canvas:
+    """A panel per setting, and one for the movement in all of them."""
+    canvas, axes = panels(len(played) + 1, columns=columns)
+    for panel, (name, runs) in zip(axes, played.items(), strict=False):
+        _threshold(panel, runs, name)
+    _movement(axes[-1], played, published)
     return canvas
 
 
@@ -30,24 +34,81 @@ def _threshold(axes: Axes, runs: Sequence[Run], name: str) -> None:
     paths = np.array([run.threshold for run in runs])  # (runs, 2, T)
     mean, sd = paths.mean(axis=0), paths.std(axis=0, ddof=1)
     t = np.arange(1, mean.shape[1] + 1)
-    for each, spread, colour in zip(mean, sd, COLOURS, strict=True):
-        axes.fill_between(t, each - spread, each + spread, color=colour, alpha=0.18, linewidth=0)
-        axes.plot(t, each, color=colour, linewidth=1.2)
-    head(axes, f"{name}: threshold", x="round")
-    axes.set_xlim(0, t[-1])
+    least, most = paths.min(axis=0), paths.max(axis=0)
+    # A band ends where runs do: beyond them it would be of thresholds that nobody may choose.
+    low, high = np.maximum(mean - sd, least), np.minimum(mean + sd, most)
+    for each, colour, width in zip(range(2), COLOURS, (0.9, 1.8), strict=True):
+        axes.fill_between(
+            t, low[each], high[each], step="mid", color=colour, alpha=0.18, linewidth=0
+        )
+        axes.step(t, mean[each], where="mid", color=colour, linewidth=width)
+    head(axes, name, x="round, logarithmic", y="threshold")
+    rounds(axes, t[-1], logarithmic=True)
     axes.set_ylim(-0.06, 1.06)
     ends = mean[:, -1].tolist()
     label_ends(axes, [(t[-1], y, n, c) for y, n, c in zip(ends, NAMES, COLOURS, strict=True)])
 
 
-def _movement(axes: Axes, runs: Sequence[Run], name: str) -> None:
-    total = np.array([run.movement[:, -1] for run in runs])  # (runs, 2)
-    mean, sd = total.mean(axis=0), total.std(axis=0, ddof=1)
-    axes.bar(NAMES, mean, yerr=sd, color=COLOURS, width=0.5, capsize=4)
-    for x, y in enumerate(mean + sd):
-        axes.annotate(
-            f"{mean[x]:.1f}", (x, y), xytext=(0, 3), textcoords="offset points", ha="center"
-        )
+def _movement(
+    axes: Axes, played: Mapping[str, Sequence[Run]], published: tuple[float, float]
+) -> None:
+    total = np.array([[run.movement[:, -1] for run in runs] for runs in played.values()])
+    mean, sd = total.mean(axis=1), total.std(axis=1, ddof=1)  # (settings, 2)
+    y = np.arange(len(played))
+    for j, (name, colour) in enumerate(zip(NAMES, COLOURS, strict=True)):
+        at = y + 0.36 * j
+        axes.barh(at, mean[:, j], xerr=sd[:, j], height=0.34, color=colour, capsize=3, label=name)
+        axes.plot(np.full(y.size, published[j]), at, "D", mfc="white", mec=INK, ms=5)
+        for place, end, value in zip(at, mean[:, j] + sd[:, j], mean[:, j], strict=True):
+            beside = max(float(end), published[j])
+            axes.annotate(
+                f"{value:.1f}",
+                (beside, place),
+                xytext=(7, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+            )
+    head(axes, "Movement; diamonds: published", x="l1 movement", y="")
     axes.set_axisbelow(True)
-    head(axes, f"{name}: movement", x="")
-    axes.set_ylim(0, 1.18 * float((mean + sd).max()))
+    axes.grid(visible=False, axis="y")
+    axes.set_yticks(
+        y + 0.18, [name.replace("], ", "],\n").replace("9, ", "9,\n") for name in played]
+    )
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.2 * max(float((mean + sd).max()), *published))
+
+
+def draw_loss(loss: Array, best: float, fits: Sequence[Fit], columns: int) -> Canvas:
+    """The loss and the parabola nearest to it, and how badly polynomials fit.
+
+    Args:
+        loss: thresholds, their expected losses, and the parabola: (3, n).
+        best: the best threshold.
+        fits: the tests of polynomials.
+        columns: panels side by side.
+    """
+    canvas, (left, right) = panels(2, columns=columns)
+    x, values, parabola = loss
+    left.plot(x, values, color=BLUE)
+    left.plot(x, parabola, color=GREY, linestyle=(0, (4, 3)))
+    least = float(np.interp(best, x, values))
+    left.plot([best], [least], "o", color=BLUE)
+    left.annotate(f"least at {best:.2f}", (best, least), xytext=(0, 12), color=BLUE, **NOTE)
+    head(left, "Expected loss, test split", x="threshold", y="error + gap")
+    left.set_xlim(0, 1)
+    left.set_ylim(bottom=0)
+    ends = [(1.0, float(values[-1]), "loss", BLUE), (1.0, float(parabola[-1]), "parabola", GREY)]
+    label_ends(left, ends)
+    at = np.arange(len(fits))
+    statistics = [fit.statistic for fit in fits]
+    right.plot(at, statistics, "o", color=BLUE, ms=7)
+    right.plot(at, [fit.critical for fit in fits], "_", color=INK, ms=22, mew=1.6)
+    for place, fit in zip(at, fits, strict=True):
+        right.annotate(f"{fit.statistic:.1f}", (place, fit.statistic), xytext=(0, 9), **NOTE)
+    head(right, "Lack of fit; bars: most by chance", x="degree of the polynomial", y="statistic")
+    right.set_yscale("log")
+    right.set_ylim(0.5, 3.0 * max(statistics))
+    right.set_xticks(at, [str(fit.degree) for fit in fits])
+    right.set_xlim(-0.6, len(fits) - 0.4)
+    return canvas

@@ -10,9 +10,11 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.adult import plot
-from trimtab.paper.adult.play import Fit, Run, Settings, Threshold, Variant
+from trimtab.paper.adult.play import Fit, Run, Settings, Variant
 from trimtab.paper.adult.published import PUBLISHED
 from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
+
+THRESHOLDS = (0.2, 0.5, 0.7, 0.9, 1.0)  # whose losses are told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +24,8 @@ class AdultThreshold:
     spec: Settings
     played: Mapping[str, list[Run]]  # by the name of the variant
     fits: list[Fit]  # of polynomials, over [0, 1]
-    losses: Mapping[float, float]  # of some thresholds, on the whole test split
-    best: float  # the best threshold of all
+    loss: Array  # (3, n) thresholds, their loss on the whole test split, the nearest parabola
+    best: float  # the best threshold
 
     name = "adult"
     title = "Adult: one threshold, error plus equal opportunity"
@@ -111,7 +113,7 @@ class AdultThreshold:
             (f"degree {fit.degree}", fit.statistic, fit.critical, "yes" if fit.rejected else "no")
             for fit in self.fits
         ]
-        losses = [(f"{threshold:g}", loss) for threshold, loss in self.losses.items()]
+        losses = [(f"{x:g}", loss) for x, loss in self.losses.items()]
         return [
             Table(
                 name="means",
@@ -140,28 +142,55 @@ class AdultThreshold:
         ]
 
     @property
+    def losses(self) -> dict[float, float]:
+        """The expected loss at some thresholds, by threshold."""
+        return {x: float(np.interp(x, *self.loss[:2])) for x in THRESHOLDS}
+
+    @property
     def figures(self) -> list[Figure]:
-        """Mean thresholds with bands and movement, for the paper's domain and the truncated one."""
-        shown = {name: runs for name, runs in self.played.items() if "reg" not in name}
+        """Thresholds and movement in every setting; the loss, and what cannot fit it."""
         parts = [
             f"{name}: standard LinUCB moves {found['movement_standard'].mean():.1f}, Algorithm 1 "
             f"{found['movement_lazy'].mean():.1f}; they end at {found['end_standard'].mean():.2f} "
             f"and {found['end_lazy'].mean():.2f}."
             for name, found in self.columns.items()
-            if name in shown
         ]
+        value = {each.name: each.value for each in PUBLISHED}
+        losses = ", ".join(f"{loss:.3f} at {x:g}" for x, loss in self.losses.items())
+        fits = ", ".join(f"{fit.statistic:.1f} for degree {fit.degree}" for fit in self.fits)
         return [
             Figure(
                 name="adult",
                 title="Threshold and movement on Adult",
                 where="Figure 5",
                 caption=(
-                    f"Left: mean threshold of {self.spec.runs} runs, with one standard deviation "
-                    "each way. Right: l1 movement, with one standard deviation."
+                    f"Mean threshold of {self.spec.runs} runs in every setting, with one standard "
+                    "deviation each way as far as any run was. Last: l1 movement, with one "
+                    "standard deviation."
                 ),
                 alt=" ".join(parts),
-                draw=partial(plot.draw, shown),
-            )
+                draw=partial(
+                    plot.draw,
+                    self.played,
+                    (value["movement_standard"], value["movement_lazy"]),
+                ),
+            ),
+            Figure(
+                name="adult-loss",
+                title="Why no parabola will do",
+                where="",
+                caption=(
+                    "Error rate plus gap of the true positive rates by threshold, on the whole "
+                    "test split, and the parabola nearest to it over [0, 1]. Then how far "
+                    "polynomials are from losses observed over [0, 1], by the lack-of-fit test: "
+                    "above its bar, a degree is rejected."
+                ),
+                alt=(
+                    f"The loss is {losses}; it is least at {self.best:.2f}. The statistic of the "
+                    f"lack-of-fit test is {fits}."
+                ),
+                draw=partial(plot.draw_loss, self.loss, self.best, self.fits),
+            ),
         ]
 
     @property
@@ -170,10 +199,3 @@ class AdultThreshold:
         from trimtab.paper.adult.remarks import remarks
 
         return remarks(self)
-
-
-def loss_at(settings: Settings, thresholds: tuple[float, ...]) -> tuple[dict[float, float], float]:
-    """The expected loss at some thresholds, and the best threshold of a fine grid."""
-    world = Threshold(settings, Variant(name="loss"))
-    table = {x: float(world.loss(np.array([x]))) for x in thresholds}
-    return table, float(world.optimum.state[0])

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from trimtab.paper import adult_data
 from trimtab.paper.experiment import Progress
 from trimtab.paper.fairness.peer import threshold_optimizer
 from trimtab.paper.fairness.pilot import SHAPES, chosen, piloted
-from trimtab.paper.fairness.play import Job, Scopes, Settings, groups_of, play_one, world_of
+from trimtab.paper.fairness.play import Job, Scopes, Settings, play_one, world_of
 from trimtab.paper.fairness.result import FairnessStudy
-from trimtab.paper.runs import spread
-from trimtab.paper.scores import Classifier, scored
+from trimtab.paper.runs import Crew
 from trimtab.theory import advise
 
 __all__ = ["FairnessStudy", "Settings", "run"]
 
 OTHERS: tuple[tuple[str, Scopes], ...] = (
-    (
-        "SteadyGraphLinUCB",
-        "dense",
-    ),  # the longest first, or it would keep one worker busy at the end
+    # The longest first, or it would keep one worker busy at the end.
+    ("SteadyGraphLinUCB", "dense"),
     ("SteadyGraphLinUCB", "learned"),
     ("SteadyGraphLinUCB", "sparse"),
     ("LinUCB", "known"),
@@ -27,12 +23,11 @@ OTHERS: tuple[tuple[str, Scopes], ...] = (
 )
 
 
-def run(settings: Settings, *, seed: int, workers: int, progress: Progress) -> FairnessStudy:
+def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> FairnessStudy:
     """The pilot, the advice, and every run."""
-    scores, adult = scored(Classifier()), adult_data.load()
     pilots = [piloted(settings, shape, seed=seed) for shape in SHAPES]
     knowledge = chosen(settings, pilots)
-    world = world_of(settings, knowledge.shape, "known", training=False)
+    world = world_of(settings, knowledge.shape, training=settings.training)
     advice = advise(
         world.problem,
         settings.rounds,
@@ -48,8 +43,8 @@ def run(settings: Settings, *, seed: int, workers: int, progress: Progress) -> F
     jobs += [
         Job(settings, knowledge, advice.variant, "known", seed, i) for i in range(settings.runs)
     ]
-    played = spread(play_one, jobs, workers=workers, progress=progress)
-    test, best = adult.test, world.best_fixed()
+    played = crew.spread(play_one, jobs, progress=progress)
+    best = world.best_fixed()
     return FairnessStudy(
         spec=settings,
         pilots=pilots,
@@ -59,8 +54,6 @@ def run(settings: Settings, *, seed: int, workers: int, progress: Progress) -> F
         start=world.mean(world.state(settings.start)),
         best=best,
         best_losses=world.mean(best.state),
-        peer=threshold_optimizer(
-            world, scores[test], adult.rich[test], groups_of(adult, settings.ages)[test]
-        ),
+        peer=threshold_optimizer(world),
         runs=played,
     )

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.arrays import Array, Bools, Ints
+from trimtab.arrays import Array, Ints
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.sim.worlds import Fairness
+from trimtab.sim.worlds.population import Gap
+
+PARITY: dict[Gap, str] = {
+    "tpr": "true_positive_rate_parity",
+    "fpr": "false_positive_rate_parity",
+    "selection": "demographic_parity",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +28,8 @@ class Peer:
     losses: Array  # (m,) expected, as our criteria count them
 
 
-def threshold_optimizer(world: Fairness, scores: Array, labels: Bools, groups: Ints) -> Peer:
-    """The most accurate thresholds under which all groups have the same true positive rate."""
+def threshold_optimizer(world: Fairness) -> Peer:
+    """The most accurate thresholds under which all groups have the same rate."""
     try:
         from fairlearn.postprocessing import ThresholdOptimizer  # type: ignore[import-untyped]
         from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
@@ -44,12 +51,21 @@ def threshold_optimizer(world: Fairness, scores: Array, labels: Bools, groups: I
 
     optimizer = ThresholdOptimizer(
         estimator=Given(),
-        constraints="true_positive_rate_parity",
+        constraints=PARITY[world.population.gap],
         objective="accuracy_score",
         prefit=False,
         predict_method="predict_proba",
     )
-    optimizer.fit(scores[:, None], labels.astype(np.int64), sensitive_features=groups)
+    people = [
+        (scores, label, group)
+        for group, pair in enumerate(world.population.sorted)
+        for label, scores in enumerate(pair)
+    ]
+    optimizer.fit(
+        np.concatenate([scores for scores, _, _ in people])[:, None],
+        np.concatenate([np.full(scores.size, label) for scores, label, _ in people]),
+        sensitive_features=np.concatenate([np.full(s.size, group) for s, _, group in people]),
+    )
     rules = optimizer.interpolated_thresholder_.interpolation_dict
     k = len(world.population.names)
     thresholds, chances = np.zeros((k, 2)), np.zeros((k, 2))
@@ -61,8 +77,7 @@ def threshold_optimizer(world: Fairness, scores: Array, labels: Bools, groups: I
             if operation._operator != ">":
                 raise InvalidInput(f"fairlearn turned the scores of group {j} round; use others")
             thresholds[j, n] = operation._threshold
-            for label in (0, 1):
-                of = scores[(groups == j) & (labels == bool(label))]
+            for label, of in enumerate(world.population.sorted[j]):
                 above = float((of > operation._threshold).sum())
                 accepted[j, label] += chances[j, n] * np.array([of.size - above, above])
         # A share of the decisions may ignore the score.

@@ -1,20 +1,18 @@
-"""Thresholds on Adult: the world, the configuration, and one run of a policy."""
+"""Thresholds on Adult: the configuration, the world, and one run of a policy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.bases import Basis, FourierFeatures, Quadratic
+from trimtab.bases import Basis, FourierFeatures, Products, Quadratic
 from trimtab.estimators import Confidence
 from trimtab.paper import adult_data
-from trimtab.paper.adult_data import Adult
-from trimtab.paper.products import Products
+from trimtab.paper.fairness.groups import By, group_links, group_names, groups_of
 from trimtab.paper.scores import Classifier, scored
 from trimtab.policies import (
     AdaptiveGraphLinUCB,
@@ -27,6 +25,7 @@ from trimtab.policies import (
 from trimtab.sim import play
 from trimtab.sim.worlds import Fairness
 from trimtab.sim.worlds.fairness import Units
+from trimtab.sim.worlds.population import Gap
 
 Scopes = Literal["known", "sparse", "dense", "learned"]
 GRAPHS: dict[Scopes, str] = {
@@ -45,9 +44,12 @@ BASES: dict[str, Basis] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is played. Groups are the two sexes in four ranges of age."""
+    """What is played."""
 
-    ages: tuple[int, ...] = (35, 45, 55)  # where the ranges of age begin, after the first
+    by: By = "age"  # groups are the two sexes, by this
+    gap: Gap = "tpr"  # the rate that linked groups are compared by
+    power: int = 2  # of a gap: squared, or absolute (1)
+    training: bool = False  # whether to play in the training split: to choose from, not to report
     batch: int = 4096  # people per round
     start: float = 0.2  # the threshold of every group at first, as in the paper
     low: float = 0.2  # in log-odds, the lowest threshold that is allowed
@@ -56,7 +58,7 @@ class Settings:
     rounds: int = 30_000
     runs: int = 5  # of Steady
     others: int = 1  # of every other policy, on every other graph
-    eager_rounds: int = 1000  # of standard LinUCB, which solves in each; it moves from 22 on
+    eager_rounds: int = 1000  # of standard LinUCB, which solves in each
     pilot_states: int = 64  # of the pilot, which is played on the training split
     pilot_rounds: int = 14  # batches at each
     alpha: float = 0.05  # of rejecting any adequate shape
@@ -108,6 +110,7 @@ class Run:
     rounds: int
     regret: Array  # (c,) after each of the c `checkpoints`
     movement: Array  # (c,)
+    early: float  # movement in the rounds that standard LinUCB is given
     thresholds: Array  # (c, k) in each of them; first the start
     late: float  # regret per round over the last fifth
     end_loss: float  # expected, of the last state
@@ -116,57 +119,43 @@ class Run:
     edges: int  # dependencies of criteria on knobs, at the end
 
 
-CHECKPOINTS = 200
+CHECKPOINTS = 240
 
 
 def checkpoints(rounds: int) -> Ints:
-    """The rounds at which a run is noted, from 0 to the last."""
-    return np.linspace(0, rounds, min(CHECKPOINTS, rounds) + 1).round().astype(np.int64)
+    """The rounds at which a run is noted, ever farther apart: 0, 1, ... up to the last.
 
-
-def groups_of(adult: Adult, ages: tuple[int, ...]) -> Ints:
-    """The group of each person, by its place among the names."""
-    ranges = np.digitize(adult.numbers["age"], ages)
-    return np.asarray(2 * ranges + (adult.words["sex"] == "Female"), np.int64)
-
-
-def group_names(ages: tuple[int, ...]) -> list[str]:
-    """The groups, in the order of the knobs.
-
-    >>> group_names((35, 45))
-    ['men < 35', 'women < 35', 'men 35-44', 'women 35-44', 'men 45+', 'women 45+']
+    >>> checkpoints(3), checkpoints(30_000)[-3:]
+    (array([0, 1, 2, 3]), array([27520, 28733, 30000]))
     """
-    inner = [f"{a}-{b - 1}" for a, b in pairwise(ages)]
-    ranges = [f"< {ages[0]}", *inner, f"{ages[-1]}+"]
-    return [f"{sex} {age}" for age in ranges for sex in ("men", "women")]
-
-
-def group_links(ranges: int) -> list[tuple[int, int]]:
-    """A ladder: both sexes of one range, and one sex in two ranges that follow each other."""
-    rungs = [(2 * a, 2 * a + 1) for a in range(ranges)]
-    rails = [(2 * a + sex, 2 * a + 2 + sex) for sex in (0, 1) for a in range(ranges - 1)]
-    return rungs + rails
+    apart = np.geomspace(1, rounds, CHECKPOINTS).round().astype(np.int64)
+    return np.unique(np.concatenate(([0], apart)))
 
 
 @cache
-def world_of(settings: Settings, shape: Shape, scopes: Scopes, *, training: bool) -> Fairness:
+def world_of(
+    settings: Settings, shape: Shape, scopes: Scopes = "known", *, training: bool
+) -> Fairness:
     """Adult's test split in operation, or the training split, which is known beforehand."""
     adult = adult_data.load()
     scores = scored(Classifier())
     rows = ~adult.test if training else adult.test
-    groups, links = groups_of(adult, settings.ages), group_links(len(settings.ages) + 1)
+    names = group_names(settings.by)
+    links = group_links(len(names) // 2)
     logit = shape.units == "logit"
     return Fairness(
         scores[rows],
         adult.rich[rows],
-        groups[rows],
+        groups_of(adult, settings.by)[rows],
         links=links,
+        gap=settings.gap,
+        power=settings.power,
         batch=settings.batch,
         move_cost=settings.move_cost,
         units=shape.units,
         low=settings.low if logit else 0.0,
         high=settings.high if logit else 1.0,
-        reads=_reads(2 * (len(settings.ages) + 1), links, scopes),
+        reads=_reads(len(names), links, scopes),
         basis=BASES[shape.basis],
     )
 
@@ -190,9 +179,9 @@ def _reads(k: int, links: list[tuple[int, int]], scopes: Scopes) -> list[list[in
 
 
 def play_one(job: Job) -> Run:
-    """One policy in the world of the test split."""
+    """One policy in operation."""
     s = job.settings
-    world = world_of(s, job.knowledge.shape, job.scopes, training=False)
+    world = world_of(s, job.knowledge.shape, job.scopes, training=s.training)
     policy = _policy(job, world)
     rounds = s.eager_rounds if job.policy == "LinUCB" else s.rounds
     trace = play(policy, world, horizon=rounds, seed=np.random.default_rng((job.seed, job.run, 1)))
@@ -206,6 +195,7 @@ def play_one(job: Job) -> Run:
         rounds=rounds,
         regret=trace.regret_at(at),
         movement=trace.movement_at(at),
+        early=float(trace.movement_at([min(s.eager_rounds, rounds)])[0]),
         thresholds=np.array([world.thresholds(state) for state in states]),
         late=float(fifth[1] - fifth[0]) / (rounds // 5),
         end_loss=world.loss(policy.ask()),

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.paper.fairness.play import Run, checkpoints, group_names
-from trimtab.paper.figures import BLUE, GREEN, GREY, ORANGE, RED, head, label_ends, panels
+from trimtab.paper.fairness.groups import KINDS, SEXES, group_names
+from trimtab.paper.fairness.play import GRAPHS, Run, Scopes, checkpoints
+from trimtab.paper.figures import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    RED,
+    head,
+    label_ends,
+    panels,
+    rounds,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,63 +35,112 @@ COLOURS = {
     "AsyncLazyGraphLinUCB": GREEN,
     "SteadyGraphLinUCB": BLUE,
 }
-GRAPH_COLOURS = {"known": BLUE, "sparse": RED, "dense": GREY, "learned": GREEN}
-Curve = Callable[[Run], Array]
+SHORT = {
+    "LinUCB": "standard",
+    "LazyGraphLinUCB": "lazy",
+    "AsyncLazyGraphLinUCB": "async",
+    "SteadyGraphLinUCB": "Steady",
+}
+GRAPH_COLOURS: dict[Scopes, str] = {
+    "known": BLUE,
+    "sparse": RED,
+    "dense": GREY,
+    "learned": GREEN,
+}
+SEX_COLOURS = (BLUE, ORANGE)
+STEADY = "SteadyGraphLinUCB"
+Lines = Mapping[str, tuple[Sequence[Run], str]]  # by name: the runs, and their colour
 
 
 def draw(study: FairnessStudy, columns: int) -> Canvas:
-    """Regret, movement, thresholds, and wrong graphs."""
-    canvas, axes = panels(4, columns=columns)
-    policies = {name: (study.of(name), colour) for name, colour in COLOURS.items()}
-    short = {name: name.replace("GraphLinUCB", "") for name in COLOURS}
+    """Regret and movement of the policies, thresholds, and what wrong graphs cost."""
+    canvas, axes = panels(6, columns=columns)
+    policies = {SHORT[name]: (study.of(name), colour) for name, colour in COLOURS.items()}
+    graphs = {
+        GRAPHS[graph]: (study.of(STEADY, graph), colour) for graph, colour in GRAPH_COLOURS.items()
+    }
 
     def regret(run: Run) -> Array:
-        return run.regret[1:] / checkpoints(run.rounds)[1:] / study.way
+        return 100.0 * run.regret[1:] / checkpoints(run.rounds)[1:] / study.way
 
-    _curves(axes[0], {short[n]: each for n, each in policies.items()}, regret)
-    head(axes[0], "Regret per round so far, share of the way", x="round")
-    axes[0].set_ylim(0, 0.6)
-    _curves(axes[1], {short[n]: e for n, e in policies.items()}, lambda run: run.movement[1:])
-    axes[1].set_yscale("log")
-    head(axes[1], "l1 movement, logarithmic", x="round")
+    def movement(run: Run) -> Array:
+        return run.movement[1:]
+
+    share = "% of what there is to gain"
+    for row, named, of in ((0, policies, "Policies"), (4, graphs, "Steady, graph")):
+        _curves(axes[row], named, regret, f"{of}: regret per round so far", share)
+        _curves(axes[row + 1], named, movement, f"{of}: movement", "l1 movement")
     _thresholds(axes[2], study)
-    graphs = {
-        name: (study.of("SteadyGraphLinUCB", name), colour)
-        for name, colour in GRAPH_COLOURS.items()
-    }
-    _curves(axes[3], graphs, regret)
-    head(axes[3], "Steady on wrong graphs: regret", x="round")
-    axes[3].set_ylim(0, 0.6)
+    _ends(axes[3], study)
     return canvas
 
 
-def _curves(axes: Axes, named: Mapping[str, tuple[Sequence[Run], str]], curve: Curve) -> None:
+def _curves(
+    axes: Axes, named: Lines, curve: Callable[[Run], Array], title: str, quantity: str
+) -> None:
+    """The mean of the runs and their range, over rounds; both axes are logarithmic."""
+    labels, last = [], max(runs[0].rounds for runs, _ in named.values())
     for name, (runs, colour) in named.items():
         t = checkpoints(runs[0].rounds)[1:]
         values = np.array([curve(run) for run in runs])
         axes.fill_between(t, values.min(0), values.max(0), color=colour, alpha=0.2, linewidth=0)
-        axes.plot(t, values.mean(0), color=colour, label=name)
-    axes.set_xlim(left=0)
-    axes.legend(loc="best")
+        axes.plot(t, values.mean(0), color=colour)
+        labels.append((float(t[-1]), float(values.mean(0)[-1]), name, colour))
+        falls = bool(values.mean(0)[-1] < values.mean(0)[0])
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:,g}")
+    head(axes, title, x="round, logarithmic", y=quantity)
+    rounds(axes, last, logarithmic=True)
+    # A line that ends among others has its name under it, where it falls, or else in front of it.
+    label_ends(axes, [label for label in labels if label[0] == last])
+    place: Any = {"xytext": (0, -22), "ha": "right"} if falls else {"xytext": (5, -4)}
+    for x, y, name, colour in labels:
+        if x < last:
+            axes.annotate(name, (x, y), textcoords="offset points", color=colour, **place)
 
 
 def _thresholds(axes: Axes, study: FairnessStudy) -> None:
-    run = study.of("SteadyGraphLinUCB")[0]
+    run = study.of(STEADY)[0]
     t = checkpoints(run.rounds)
-    colours = (BLUE, ORANGE)
     for j in range(run.thresholds.shape[1]):
-        axes.step(t, run.thresholds[:, j], color=colours[j % 2], linewidth=0.5 + 0.4 * (j // 2))
-    x = np.full(study.best.thresholds.size, t[-1])
-    dots = [colours[j % 2] for j in range(x.size)]
-    axes.scatter(x, study.best.thresholds, c=dots, s=18, zorder=3, clip_on=False)
-    head(axes, "Steady's thresholds, first run", x="round")
-    axes.set_xlim(0, t[-1])
+        axes.step(t, run.thresholds[:, j], color=SEX_COLOURS[j % 2], linewidth=0.5 + 0.4 * (j // 2))
+    kinds = KINDS[study.spec.by]
+    head(axes, "Steady: thresholds, first run", x="round, logarithmic", y="threshold")
+    rounds(axes, t[-1], logarithmic=True)
     axes.set_ylim(0, 1)
-    names = group_names(study.spec.ages)[-2:]
     label_ends(
         axes,
-        [
-            (t[-1], float(study.best.thresholds[j::2].mean()), names[j].split()[0], colours[j])
-            for j in (0, 1)
-        ],
+        [(t[-1], float(run.thresholds[-1, j::2].mean()), SEXES[j], SEX_COLOURS[j]) for j in (0, 1)],
+    )
+    axes.annotate(
+        f"thin: {kinds[0]}; thick: {kinds[-1]}",
+        (0.03, 0.04),
+        xycoords="axes fraction",
+        fontsize=9,
+        color="#444444",
+    )
+
+
+def _ends(axes: Axes, study: FairnessStudy) -> None:
+    """Where every run of Steady ends, beside the best fixed thresholds and fairlearn's."""
+    names = group_names(study.spec.by)
+    y = np.arange(len(names))
+    for n, run in enumerate(study.of(STEADY)):
+        label = "Steady, each run" if n == 0 else None
+        axes.plot(run.thresholds[-1], y, "o", mfc="none", mec=BLUE, ms=6, label=label)
+    axes.plot(study.best.thresholds, y, "D", color=INK, ms=6, label="best fixed")
+    for n, (two, chances) in enumerate(zip(study.peer.thresholds, study.peer.chances, strict=True)):
+        label = "fairlearn" if n == 0 else None
+        axes.plot([float(two @ chances)], [n], "|", color=RED, ms=14, mew=2, label=label)
+    head(axes, "Thresholds at the end, by group", x="threshold", y="")
+    axes.set_yticks(y, names)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(len(names) + 0.6, -0.5)  # room for the legend
+    axes.legend(
+        loc="lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=8.5,
+        columnspacing=0.8,
+        handletextpad=0.1,
     )

@@ -38,8 +38,10 @@ def _steady(study: FairnessStudy) -> str:
         "noise is measured instead of told, and the factor is the policy's own. Over the last "
         "fifth its regret per round is "
         f"{late.mean():.1%} of what there is to gain, at most {late.max():.1%} in {late.size} runs "
-        f"(5 % is asked for). Its movement in {s.rounds:,} rounds is at most {ratio.max():.1%} of "
-        f"standard LinUCB's in its first {s.eager_rounds:,} (a third is asked for). {verdict} "
+        f"(5 % is asked for). In the first {s.eager_rounds:,} rounds it moves at most "
+        f"{study.early_ratio.max():.1%} of what standard LinUCB does, and in all {s.rounds:,} at "
+        f"most {ratio.max():.1%} of what that did in those {s.eager_rounds:,} (a third is asked "
+        f"for). {verdict} "
         "Most of what is left is exploration: the radius covers the parameters of all criteria "
         "at once."
     )
@@ -52,7 +54,7 @@ def _peer(study: FairnessStudy) -> str:
     return (
         f"The best fixed thresholds cost {best.loss:.4f} a round ({best.agreed} of {best.restarts} "
         f"searches end there), of which errors {study.best_losses[:k].sum():.4f}. fairlearn's "
-        "ThresholdOptimizer, which is given all labels at once, equal true positive rates as a "
+        "ThresholdOptimizer, which is given all labels at once, equal rates as a "
         f"constraint, and lots to draw, costs {peer:.4f}. Steady, which sees one batch a round, "
         f"ends between {min(ends):.4f} and {max(ends):.4f}; the start costs "
         f"{study.start.sum():.4f}."

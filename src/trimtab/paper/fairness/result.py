@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,14 +11,21 @@ import numpy as np
 from trimtab.arrays import Array
 from trimtab.paper.experiment import Comparison, Figure, Setting, Table
 from trimtab.paper.fairness import plot
+from trimtab.paper.fairness.groups import KINDS, group_names
 from trimtab.paper.fairness.peer import Peer
 from trimtab.paper.fairness.pilot import Pilot
-from trimtab.paper.fairness.play import GRAPHS, Knowledge, Run, Settings, group_names
+from trimtab.paper.fairness.play import GRAPHS, Knowledge, Run, Settings
 from trimtab.sim.worlds.fairness import BestFixed
 from trimtab.theory import Advice
 
 STEADY, EAGER = "SteadyGraphLinUCB", "LinUCB"
 LATE, LESS = 0.05, 1 / 3  # what is asked for: late regret as a share of the way, and movement
+BY = {"age": "age", "hours": "weekly hours", "race": "race"}
+RATES = {
+    "tpr": "true positive rates",
+    "fpr": "false positive rates",
+    "selection": "selection rates",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +51,21 @@ class FairnessStudy:
         """What is studied."""
         s = self.spec
         k, m = len(self.best.state), self.start.size
+        gap, kinds = f"{'squared' if s.power == 2 else 'absolute'} gaps", "; ".join(KINDS[s.by])
         return (
-            f"Beyond the paper: {k} groups, the two sexes in {k // 2} ranges of age, and a "
-            f"threshold each; {k} error rates, which read one knob, and {m - k} squared gaps "
-            "between true positive rates of linked groups, which read two. In each of "
-            f"{s.rounds:,} rounds {s.batch:,} people of the test split are drawn with replacement "
-            "and judged. The start threshold is the paper's, groups, links and range are ours. The "
-            "units of the knobs, the basis and the sizes of noise and parameters come from a "
-            "pilot on the training split, before the first round."
+            f"Beyond the paper: {k} groups, the two sexes by {BY[s.by]} ({kinds}), "
+            f"and a threshold each; {k} error rates, which read one knob, and {m - k} {gap} "
+            f"between the {RATES[s.gap]} of linked groups, which read two. In each of "
+            f"{s.rounds:,} rounds {s.batch:,} people of the {self.split} split are drawn with "
+            "replacement and judged. The start threshold is the paper's, groups, links and range "
+            "are ours. The units of the knobs, the basis and the sizes of noise and parameters "
+            "come from a pilot on the training split, before the first round."
         )
+
+    @property
+    def split(self) -> str:
+        """In which part of the data policies were played."""
+        return "training" if self.spec.training else "test"
 
     @property
     def way(self) -> float:
@@ -69,12 +83,21 @@ class FairnessStudy:
 
     @property
     def movement_ratio(self) -> Array:
-        """Steady's movement over the least of standard LinUCB's, whose runs are shorter: (runs,).
+        """Steady's movement in all rounds over the least of standard LinUCB's: (runs,).
 
-        Movement only grows, so that over the same rounds the ratio would be smaller still.
+        Standard LinUCB's runs are shorter. Movement only grows, so that over the same rounds the
+        ratio would be smaller still.
         """
-        eager = min(float(run.movement[-1]) for run in self.of(EAGER))
-        return np.array([run.movement[-1] for run in self.of(STEADY)]) / eager
+        return np.array([run.movement[-1] for run in self.of(STEADY)]) / self._eager
+
+    @property
+    def early_ratio(self) -> Array:
+        """The same for the rounds that standard LinUCB was given: (runs,)."""
+        return np.array([run.early for run in self.of(STEADY)]) / self._eager
+
+    @property
+    def _eager(self) -> float:
+        return min(run.early for run in self.of(EAGER))
 
     @property
     def holds(self) -> bool:
@@ -91,7 +114,7 @@ class FairnessStudy:
                 name="thresholds per group",
                 stated=False,
                 facts={
-                    "groups": ", ".join(group_names(s.ages)),
+                    "groups": f"two sexes by {BY[s.by]}",
                     "units": f"log-odds, {s.low:g} to {s.high:g}"
                     if shape.units == "logit"
                     else "scores",
@@ -143,60 +166,61 @@ class FairnessStudy:
         )
 
     def _policies(self) -> Table:
+        peer = self._percent(float(self.peer.losses.sum()) - self.best.loss)
         fixed: list[tuple[str | float, ...]] = [
-            ("stay at the start", "", "", float(self.start.sum()), 1.0, 0.0, 0),
-            ("best fixed thresholds", "", "", self.best.loss, 0.0, "", ""),
-            (
-                "fairlearn's ThresholdOptimizer",
-                *("", "", float(self.peer.losses.sum())),
-                (float(self.peer.losses.sum()) - self.best.loss) / self.way,
-                *("", ""),
-            ),
+            ("stay at the start", "", "", 100.0, 100.0, 0.0, 0, 0.0),
+            ("best fixed thresholds", "", "", 0.0, 0.0, "", "", ""),
+            ("fairlearn's ThresholdOptimizer", "", "", peer, peer, "", "", ""),
         ]
         names = dict.fromkeys(run.policy for run in self.runs if run.scopes == "known")
-        played = [self._row(name, self.of(name)) for name in names]
+        played = [
+            (*self._row(name, self.of(name)), _mean(run.early for run in self.of(name)))
+            for name in names
+        ]
         return Table(
             name="policies",
-            title="Where policies end; regret as a share of what there is to gain",
+            title="Where policies end, in % of what there is to gain",
             where="",
             columns=(
-                *("policy", "rounds", "runs", "loss at the end", "late regret"),
-                *("movement", "moves"),
+                *("policy", "rounds", "runs", "end above the best", "late regret"),
+                *("movement", "moves", f"movement in {self.spec.eager_rounds:,} rounds"),
             ),
             rows=(*fixed, *played),
         )
+
+    def _percent(self, loss: float) -> float:
+        """A loss or regret per round in % of what there is to gain."""
+        return 100.0 * loss / self.way
 
     def _row(self, name: str, runs: list[Run]) -> tuple[str | float, ...]:
         return (
             name,
             runs[0].rounds,
             len(runs),
-            float(np.mean([run.end_loss for run in runs])),
-            float(np.mean([run.late for run in runs])) / self.way,
-            float(np.mean([run.movement[-1] for run in runs])),
-            float(np.mean([run.moves for run in runs])),
+            self._percent(_mean(run.end_loss for run in runs) - self.best.loss),
+            self._percent(_mean(run.late for run in runs)),
+            _mean(run.movement[-1] for run in runs),
+            _mean(run.moves for run in runs),
         )
 
     def _graphs(self) -> Table:
         rows: list[tuple[str | float, ...]] = []
         for graph, name in GRAPHS.items():
             runs = self.of(STEADY, graph)
-            edges = float(np.mean([run.edges for run in runs]))
-            regret = float(np.mean([run.regret[-1] for run in runs])) / runs[0].rounds / self.way
-            rows.append((*self._row(name, runs), edges, regret))
+            regret = self._percent(_mean(run.regret[-1] / run.rounds for run in runs))
+            rows.append((*self._row(name, runs), _mean(run.edges for run in runs), regret))
         return Table(
             name="graphs",
-            title="The price of a wrong graph: Steady told other scopes",
+            title="The price of a wrong graph: Steady told other scopes, in % as above",
             where="",
             columns=(
-                *("graph", "rounds", "runs", "loss at the end", "late regret", "movement"),
+                *("graph", "rounds", "runs", "end above the best", "late regret", "movement"),
                 *("moves", "dependencies at the end", "regret of all rounds"),
             ),
             rows=tuple(rows),
         )
 
     def _thresholds(self) -> Table:
-        k = len(self.best.state)
         ends = self.of(STEADY)[0].thresholds[-1]
         peer = (self.peer.thresholds * self.peer.chances).sum(axis=1)
         rows: list[tuple[str | float, ...]] = [
@@ -207,7 +231,7 @@ class FairnessStudy:
                 float(self.start[j]),
                 float(self.best_losses[j]),
             )
-            for j, name in enumerate(group_names(self.spec.ages)[:k])
+            for j, name in enumerate(group_names(self.spec.by))
         ]
         return Table(
             name="thresholds",
@@ -230,9 +254,10 @@ class FairnessStudy:
                 title="Thresholds per group on Adult",
                 where="",
                 caption=(
-                    "Regret per round so far, as a share of what there is to gain, and l1 "
-                    "movement; the mean of the runs and their range. Below: Steady's thresholds "
-                    "in its first run (dots: the best fixed ones), and Steady on wrong graphs."
+                    "Top: regret per round so far, as a share of what there is to gain, and l1 "
+                    "movement; the mean of the runs and their range. Middle: Steady's thresholds "
+                    "in its first run, and where all its runs end (fairlearn's: the mean of the "
+                    "two that it draws lots between). Below: Steady told other graphs."
                 ),
                 alt=(
                     f"Steady's regret per round over the last fifth is {late.mean():.1%} of what "
@@ -249,3 +274,7 @@ class FairnessStudy:
         from trimtab.paper.fairness.remarks import remarks
 
         return remarks(self)
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    return float(np.mean(list(numbers)))

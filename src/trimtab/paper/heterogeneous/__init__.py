@@ -6,23 +6,29 @@ from trimtab.paper.cliques import Domain
 from trimtab.paper.experiment import Progress
 from trimtab.paper.heterogeneous.play import Job, Run, Settings, play_one
 from trimtab.paper.heterogeneous.result import Heterogeneous
-from trimtab.paper.runs import spread
+from trimtab.paper.runs import Crew
 
 __all__ = ["Heterogeneous", "Settings", "run"]
 
 
-def run(settings: Settings, *, seed: int, workers: int, progress: Progress) -> Heterogeneous:
+def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Heterogeneous:
     """Play every schedule on every domain."""
-    slow = min(settings.standard_runs, settings.runs)  # first, for they take longest
-    jobs = [Job(settings, "standard", "circle", seed, i) for i in range(slow)]
+    jobs = [
+        Job(settings, "standard", "circle", seed, i)
+        for i in range(min(settings.standard_runs, settings.runs))
+    ]
     jobs += [
         Job(settings, policy, domain, seed, i)
         for policy in ("ringing", "global", "async")
         for domain in settings.domains
         for i in range(settings.runs)
     ]
+    # The compiler takes longest over the asynchronous engine: one run of it goes first, the
+    # others last, so that one worker compiles while the others play.
+    first = next(n for n, job in enumerate(jobs) if job.policy == "async")
+    jobs.insert(0, jobs.pop(first))
     played: dict[tuple[Domain, str], list[Run]] = {}
-    answers = spread(play_one, jobs, workers=workers, progress=progress)
+    answers = crew.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault((job.domain, job.policy), []).append(answer)
     return Heterogeneous(spec=settings, played=played)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.paper.figures import BLUE, GREY, ORANGE, head, label_ends, panels
+from trimtab.paper.figures import BLUE, GREY, INK, ORANGE, head, label_ends, panels, rounds
 from trimtab.paper.verdict import Interval
 
 if TYPE_CHECKING:
@@ -22,14 +22,13 @@ NAMES = {
     "async": "async",
 }
 COLOURS = {"standard": GREY, "global": ORANGE, "async": BLUE}
-INK = "#111111"  # of published numbers
 BARS: Any = {"fmt": "o", "capsize": 3, "markersize": 6}
 
 
 def draw_movement(movement: Mapping[str, Array], columns: int) -> Canvas:
     """The movement of all three, each (runs, T + 1); then the two lazy ones alone."""
     canvas, (whole, zoom) = panels(2, columns=columns)
-    _curves(whole, movement, "l1 movement")
+    _curves(whole, movement, "All three schedules")
     lazy = {name: runs for name, runs in movement.items() if name != "standard"}
     _curves(zoom, lazy, "Zoom: the lazy schedules")
     return canvas
@@ -43,8 +42,8 @@ def _curves(axes: Axes, movement: Mapping[str, Array], title: str) -> None:
         axes.fill_between(t, mean - sd, mean + sd, color=COLOURS[name], alpha=0.15, linewidth=0)
         axes.plot(t, mean, color=COLOURS[name])
         labels.append((float(t[-1]), float(mean[-1]), f"{name} {mean[-1]:.0f}", COLOURS[name]))
-    head(axes, title, x="round")
-    axes.set_xlim(0, t[-1])
+    head(axes, title, x="round", y="l1 movement")
+    rounds(axes, t[-1])
     axes.set_ylim(bottom=0)
     label_ends(axes, labels)
 
@@ -76,7 +75,7 @@ def _by_clique(
     x = np.arange(len(found))
     axes.errorbar(x, [f.mean for f in found], yerr=_reach(found), **BARS, color=BLUE, label="ours")
     axes.plot(x, published, "D", mfc="none", mec=INK, ms=7, label="published")
-    head(axes, "Async updates by clique, circle", x="stiffness")
+    head(axes, "Async updates by clique, circle", x="stiffness", y="updates")
     axes.set_xticks(x, [f"{reg:.2f}" for reg in stiffness], rotation=45)
     axes.legend(frameon=False, fontsize=10)
 
@@ -92,7 +91,7 @@ def _by_setting(axes: Axes, published: float, found: Sequence[Interval]) -> None
         textcoords="offset points",
         fontsize=10,
     )
-    head(axes, "Global updates by setting", x="updates of every clique")
+    head(axes, "Global updates by setting", x="updates of every clique", y="")
     axes.set_yticks(y, [f.setting.replace(", ", ",\n") for f in found])
     axes.set_xlim(left=0)
     axes.set_ylim(-0.5, len(found) - 0.2)

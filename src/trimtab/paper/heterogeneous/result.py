@@ -99,6 +99,7 @@ class Heterogeneous:
         return {
             "updates_global": values(solves),
             **{f"updates_async_{c}": values(local[:, j]) for j, c in enumerate(cliques)},
+            **{f"waste_{c}": ratios(solves, local[:, j]) for j, c in enumerate(cliques)},
             "total_global": values(len(cliques) * solves),
             "total_async": values(local.sum(axis=1)),
             "update_ratio": ratios(len(cliques) * solves, local.sum(axis=1)),

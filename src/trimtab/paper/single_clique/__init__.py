@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from trimtab.paper.cliques import Domain, Law
 from trimtab.paper.experiment import Progress
-from trimtab.paper.runs import spread
+from trimtab.paper.runs import Crew
 from trimtab.paper.single_clique.play import Job, Run, Settings, movement_of_the_listing, play_one
 from trimtab.paper.single_clique.result import SingleClique
 
 __all__ = ["Settings", "SingleClique", "run"]
 
 
-def run(settings: Settings, *, seed: int, workers: int, progress: Progress) -> SingleClique:
+def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> SingleClique:
     """Play every setting."""
     cells = [(domain, law) for domain in settings.domains for law in settings.laws]
     # The long runs first: at the end they would keep one worker busy and the others idle.
@@ -21,8 +21,11 @@ def run(settings: Settings, *, seed: int, workers: int, progress: Progress) -> S
         for i in range(min(settings.long_runs, settings.runs))
     ]
     jobs += [Job(settings, *cell, seed, i) for cell in cells for i in range(settings.runs)]
+    # Only the square's kernels take long to compile: after one run of it all of the circle's, so
+    # that one worker compiles while the others play.
+    jobs[1:] = sorted(jobs[1:], key=lambda job: job.domain == "square")
     played: dict[tuple[Domain, Law, bool], list[Run]] = {}
-    answers = spread(play_one, jobs, workers=workers, progress=progress)
+    answers = crew.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault((job.domain, job.law, job.long), []).append(answer)
     return SingleClique(

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.cliques import Domain
-from trimtab.paper.figures import GREY, ORANGE, head, label_ends, panels
+from trimtab.paper.figures import GREY, ORANGE, head, label_ends, panels, rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,15 +49,30 @@ def typical(played: Sequence[Curve]) -> Curve:
 
 
 def _trajectory(axes: Axes, paths: Array, domain: Domain) -> None:
-    t = np.arange(1, paths.shape[1] + 1)
-    # The broad line first: where both are the same, the thin one shows on it.
+    low, last = -1.0 if domain == "circle" else 0.0, paths.shape[1]
+    _steps(axes, paths, 1)
+    head(axes, f"Unit {domain}: trajectory, one run", x="round", y="first knob")
+    rounds(axes, last)
+    axes.set_ylim(low - 0.06, 1.06)
+    ends = paths[:, -1].tolist()
+    label_ends(axes, [(last, y, n, c) for y, n, c in zip(ends, NAMES, COLOURS, strict=True)])
+    late = paths[:, last // 3 :]
+    if np.ptp(late) > 0.0:  # where nothing moves any more there is nothing to enlarge
+        middle = 0.5 * (low + 1.0)
+        below = float(late.mean()) > middle
+        zoom = axes.inset_axes((0.4, 0.12 if below else 0.52, 0.57, 0.4))
+        _steps(zoom, late, last // 3 + 1)
+        zoom.set_xlim(last // 3, last)
+        zoom.set_title(f"zoom: rounds {last // 3} to {last}", fontsize=9, color="#444444")
+        zoom.tick_params(labelsize=8)
+        zoom.locator_params(nbins=4)
+
+
+def _steps(axes: Axes, paths: Array, first: int) -> None:
+    """Both paths, from a round on; where they are the same, the thin one shows on the broad."""
+    t = np.arange(first, first + paths.shape[1])
     for path, colour, width in zip(paths[::-1], COLOURS[::-1], (2.6, 0.9), strict=True):
         axes.step(t, path, where="mid", color=colour, linewidth=width)
-    head(axes, f"Unit {domain}: first knob, one run", x="round")
-    axes.set_xlim(0, t[-1])
-    axes.set_ylim(-1.06 if domain == "circle" else -0.06, 1.06)
-    ends = paths[:, -1].tolist()
-    label_ends(axes, [(t[-1], y, n, c) for y, n, c in zip(ends, NAMES, COLOURS, strict=True)])
 
 
 def _movement(axes: Axes, movement: Array, domain: Domain) -> None:
@@ -66,9 +81,9 @@ def _movement(axes: Axes, movement: Array, domain: Domain) -> None:
     for each, spread, colour in zip(mean, sd, COLOURS, strict=True):
         axes.fill_between(t, each - spread, each + spread, color=colour, alpha=0.15, linewidth=0)
         axes.plot(t, each, color=colour)
-    head(axes, f"Unit {domain}: l1 movement, {len(movement)} runs", x="round")
-    axes.set_xlim(0, t[-1])
-    axes.set_ylim(bottom=0)
+    head(axes, f"Unit {domain}: movement, {len(movement)} runs", x="round", y="l1 movement")
+    rounds(axes, t[-1])
+    axes.set_ylim(0, 1.08 * float((mean + sd).max()))
     ends = mean[:, -1].tolist()
     label_ends(
         axes,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
+from trimtab.arrays import whole
 from trimtab.bases.monomial import ONE, MonomialBasis, Template
+from trimtab.errors import InvalidInput
 
 
 @dataclass(frozen=True)
 class Products(MonomialBasis):
     """A 1, the powers of each knob of the scope, and the products of powers of two knobs.
 
-    No feature has a degree above `degree`; ``Products(2)`` has the features of `Quadratic`. On a
-    part of a scope it has some of the features that it has on the whole.
+    No feature has a degree above `degree`; ``Products(2)`` has the features of `Quadratic`.
 
     >>> Products(3).template(1)
     [(0, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 0), (0, 3, 0, 0)]
@@ -24,6 +25,11 @@ class Products(MonomialBasis):
     degree: int
     normalize: bool = True
     needs_centre = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", whole(self.degree, "degree", low=1))
+        if self.degree > 16:
+            raise InvalidInput(f"degree = {self.degree}; powers above 16 are all alike on [0, 1]")
 
     def template(self, n: int) -> Template:
         """The powers of one knob after another, then the products of one pair after another."""
