@@ -38,7 +38,7 @@ from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import solve
 from trimtab.solvers.coordinate import polish_all, set_out
-from trimtab.solvers.solve import STARTS, STEPS, STEPS_PER_KNOB
+from trimtab.solvers.solve import FEW, STARTS, STEPS, STEPS_PER_KNOB
 from trimtab.solvers.walk import walk_of
 
 GRID = np.linspace(0.0, 1.0, 20001)
@@ -127,6 +127,13 @@ def test_counters_name_the_work_of_each_route() -> None:
     counters = solve(random_posterior(rng, both, Quadratic()), np.full(2, 0.5)).counters
     assert counters.kicks == 0
     assert counters.steps >= 2
+
+
+@pytest.mark.parametrize("k", [FEW - 1, FEW])
+def test_grids_and_mixtures_are_for_many_knobs(k: int) -> None:
+    graph = Graph.from_edges(k, [(j, (j + 1) % k) for j in range(k)])
+    lcb = random_posterior(np.random.default_rng(k), graph, PairwiseQuadratic(), states=4)
+    assert (solve(lcb, np.full(k, 0.5)).counters.entries > 0) == (k >= FEW)
 
 
 # The same again
