@@ -372,3 +372,22 @@ def test_without_changes_the_alarm_costs_nothing() -> None:
         np.testing.assert_array_equal(heard.ends, deaf.ends)
         np.testing.assert_array_equal(heard.states, deaf.states)
         assert heard.regret == deaf.regret > 0.0
+
+
+@pytest.mark.parametrize("form", ["logdet", "tempered"])
+@pytest.mark.parametrize(("times", "rings"), [(0.99, False), (1.01, True)])
+def test_a_tempered_radius_listens_by_the_proven_interval(
+    form: Any, times: float, rings: bool
+) -> None:
+    """The first loss rings just outside the interval of the proven radius, whatever the form."""
+    world, reg, delta = phase(0), 0.5, 0.05
+    radius = tt.Confidence(sigma=SIGMA, norm=world.norms, delta=delta, form=form)
+    policy = tt.SteadyGraphLinUCB(
+        world.problem, start=MIDDLE, radius=radius, reg=reg, cold_start="keep"
+    )
+    features = np.split(world.problem.phi(MIDDLE), world.problem.features.offsets[1:-1])
+    lengths = np.array([np.linalg.norm(phi) for phi in features])
+    beta = SIGMA * np.sqrt(2 * np.log(3 / delta)) + np.sqrt(reg) * world.norms
+    slack = SIGMA * np.sqrt(4 * np.log(2 * np.sqrt(2) / (delta / 6)))
+    told = policy.tell(times * (beta * lengths / np.sqrt(reg) + slack))
+    assert (told.cause == "alarm") == rings

@@ -23,7 +23,7 @@ from trimtab.policies.learner import Learner
 
 def watchable(radius: Radius) -> bool:
     """Whether the radius is one under which the test is valid."""
-    return isinstance(radius, BoundConfidence) and radius.certified
+    return isinstance(radius, BoundConfidence) and radius.form != "paper"
 
 
 def rung(learner: Learner, check: int) -> Ints:
@@ -38,7 +38,8 @@ def rung(learner: Learner, check: int) -> Ints:
     seen = np.flatnonzero(n > 0)
     delta = radius.delta / (n.size * check * (check + 1))
     slack = radius.noise(learner.estimators.evidence(seen)) * _deviation(n[seen], delta)
-    known = learner.lcb.radii[seen] * np.sqrt(book.spread[seen])
+    # Undo the tempering: only the proven radius confines the mean.
+    known = learner.lcb.radii[seen] / radius.share * np.sqrt(book.spread[seen])
     return seen[np.abs(mean[seen] - book.mean[seen]) > known + slack]
 
 
