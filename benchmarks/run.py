@@ -27,6 +27,7 @@ BENCHMARKS = (
     "agreement",
     "peers",
     "journal",
+    "tuner",
 )
 VERSIONS = ("trimtab", "numpy", "numba", "scipy")  # those of rivals are in their tables
 HEAD = """# Benchmarks
