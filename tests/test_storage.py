@@ -30,7 +30,7 @@ def run(*arguments: str) -> Result:
 
 def spoil(path: Path, sql: str) -> None:
     connection = sqlite3.connect(path)
-    connection.execute("DROP TRIGGER trimtab_no_update")
+    connection.execute("DROP TRIGGER IF EXISTS trimtab_no_update")
     connection.execute(sql)
     connection.commit()
     connection.close()
@@ -181,6 +181,9 @@ def test_looking_changes_nothing(command: str, tmp_path: Path) -> None:
         assert before == {name: (tmp_path / name).read_bytes() for name in before}
     spoil(path, "UPDATE trimtab_format SET version = 2")
     assert "upgrade trimtab" in str(run(command, str(path)).exception)
+    spoil(path, "DROP TABLE trimtab_format")
+    spoil(path, "CREATE TABLE trimtab_format AS SELECT NULL AS version")
+    assert "has the format number None" in str(run(command, str(path)).exception)
 
 
 # Nothing in a file is ever executed.

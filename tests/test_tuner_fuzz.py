@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,14 @@ def ends_well(*arguments: str) -> None:
             code = int(end.code or 0)
     assert code in (0, 1, 2)
     assert not said or 10 < len(said) < 20_000
-    if code == 0 and "--json" in arguments and "--help" not in arguments:
+    flags = {word for before, word in pairwise(("", *arguments)) if before not in TAKE_A_VALUE}
+    if code == 0 and "--json" in flags and "--help" not in arguments:
         json.loads(out.getvalue())
 
 
 # Command lines.
 
+TAKE_A_VALUE = {"--client", "--count", "--why", "--storage", "--horizon", "--tuner"}
 LIVE = "ask tell attach override status explain pause resume rollback replay warm-start doctor"
 WORDS = """--json --client --count --correct --why --storage --shadow --help --horizon --force
 --schema --tuner shop shop-2 shop-4 shop- x=1 latency=1 latency=nan latency=inf latency=1e999
@@ -96,6 +99,7 @@ PIECES = st.sampled_from([*WORDS.split(), "", "a b"]) | st.text(NO_PATH, max_siz
 @given(st.sampled_from(LIVE.split()), st.lists(PIECES, max_size=5), st.booleans())
 @example("tell", ["shop-2", "latency=1", "--json"], True)
 @example("ask", ["--storage", "latency=nan"], True)  # makes a store of this name
+@example("ask", ["--client", "--json"], True)  # a client of this name
 def test_any_command_line(store: Path, command: str, pieces: list[str], first: bool) -> None:
     spec = [str(store / "shop.toml")]
     ends_well(command, *(spec + pieces if first else pieces + spec))

@@ -218,7 +218,9 @@ def _format(database: Database) -> int:
     rows = database.query("SELECT version FROM trimtab_format")
     if len(rows) != 1:
         raise Damaged(f"{database.name} has {len(rows)} format numbers instead of one; {REMEDY}")
-    version: int = rows[0][0]
+    version = rows[0][0]
+    if not isinstance(version, int):
+        raise Damaged(f"{database.name} has the format number {version!r}; {REMEDY}")
     if version > FORMAT:
         raise InvalidInput(
             f"{database.name} has format {version}, this trimtab reads up to {FORMAT}; "
