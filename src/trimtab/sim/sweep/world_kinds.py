@@ -36,6 +36,7 @@ BASES: Kinds = _of(
     bases.Polynomial,
     bases.PairwiseQuadratic,
     bases.Quadratic,
+    bases.Products,
     bases.FourierFeatures,
 )
 DOMAINS: Kinds = _of(Box, Balls, Simplex)
