@@ -186,6 +186,15 @@ def test_looking_changes_nothing(command: str, tmp_path: Path) -> None:
     assert "has the format number None" in str(run(command, str(path)).exception)
 
 
+def test_a_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with open_journal(path) as journal:
+        journal.append("a", tell(1))
+    path.write_bytes(path.read_bytes().replace(b"trimtab_events", b"trimtab_event\xc5"))
+    with pytest.raises(Damaged):
+        open_journal(path)
+
+
 # Nothing in a file is ever executed.
 
 UNSAFE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}

@@ -247,3 +247,5 @@ def translated(name: str) -> Iterator[None]:
         if code & 0xFF in LATER:
             raise Unavailable(f"{name} cannot be used now: SQLite says: {error}") from error
         raise Damaged(f"{name}: SQLite says: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{name} has text in it that is none: {error}") from error
