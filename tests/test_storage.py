@@ -190,8 +190,9 @@ def test_a_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with open_journal(path) as journal:
         journal.append("a", tell(1))
-    path.write_bytes(path.read_bytes().replace(b"trimtab_events", b"trimtab_event\xc5"))
-    with pytest.raises(Damaged):
+    content = path.read_bytes().replace(b"trimtab_events", b"trimtab_event\xc5")
+    path.write_bytes(content.replace(b"CREATE TABLE trimtab_event", b"CREATE TABLZ trimtab_event"))
+    with pytest.raises(Damaged, match="text in it that is none"):
         open_journal(path)
 
 
