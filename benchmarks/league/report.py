@@ -42,7 +42,6 @@ def write(runs: Sequence[Run], out: Path) -> Path:
     if shown := [table for table in found if table.setting.name in SHOWN]:
         drawn["time"] = over_time(shown)
     for name, canvas in drawn.items():
-        (folder / f"{name}.svg").write_bytes(figures.svg(canvas))
         (folder / f"{name}.png").write_bytes(figures.png(canvas))
     path = out / "RESULTS.md"
     path.write_text(text(found, runs), encoding="utf-8")

@@ -21,9 +21,11 @@ from benchmarks.league import rivals
 from benchmarks.league.match import match
 from benchmarks.league.players import Ours
 from benchmarks.league.worlds import (
+    People,
     Place,
     cliques,
     drifting,
+    fairness,
     placed,
     quadratic,
     ring,
@@ -31,7 +33,7 @@ from benchmarks.league.worlds import (
 )
 from trimtab.estimators import confidence
 from trimtab.sim.sweep.blas import one_blas_thread
-from trimtab.sim.worlds import Correlated, Fairness, Gaussian
+from trimtab.sim.worlds import Correlated, Gaussian
 
 HORIZON, FIRST, SEEDS = 5_000, 900, 1
 TEMPERS = (1.0, 0.5, 0.25, 0.15, 0.1)
@@ -63,26 +65,15 @@ def scopes(seed: int, *, price: float) -> Place:
     return placed(tt.worlds.quadratic(graph, seed=seed, move_cost=price), seed)
 
 
-def fairness(seed: int, *, price: float) -> Place:
-    """Thresholds of four groups of other people than the league's."""
+def others() -> People:
+    """Four groups of other people than the league's."""
     rng = np.random.default_rng(55)
     groups = rng.choice(4, size=5000, p=[0.4, 0.3, 0.2, 0.1])
     labels = rng.random(5000) < np.array([0.4, 0.5, 0.3, 0.35])[groups]
     skill = np.array([1.8, 1.4, 1.1, 1.6])[groups]
     shift = np.array([0.1, -0.3, 0.4, -0.5])[groups]
     scores = 1.0 / (1.0 + np.exp(-rng.normal(skill * (labels - 0.5) + shift)))
-    world = Fairness(
-        np.asarray(scores),
-        labels,
-        groups,
-        links="chain",
-        units="logit",
-        low=0.1,
-        high=0.9,
-        gap_weight=2.0,
-        move_cost=price,
-    )
-    return placed(world, seed)
+    return np.asarray(scores), labels, groups
 
 
 WORLDS: dict[str, Callable[[int], Place]] = {
@@ -104,7 +95,7 @@ WORLDS: dict[str, Callable[[int], Place]] = {
     "degree 4 told as a ring": partial(
         wrong_graph, graph=regular(12, 4), believed=ring(12), price=3.0
     ),
-    "fairness, 4 groups": partial(fairness, price=1.0),
+    "fairness, 4 groups": partial(fairness, price=1.0, crowd=others),
     "two discs": partial(cliques, count=2, price=0.5),  # slow
 }
 

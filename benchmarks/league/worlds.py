@@ -99,8 +99,11 @@ def adult(seed: int, *, price: float) -> Place:
     return placed(world, seed, start=[0.2])
 
 
+People = tuple[Array, Bools, Ints]  # scores, labels and groups
+
+
 @cache
-def people() -> tuple[Array, Bools, Ints]:
+def people() -> People:
     """Scores, labels and groups of 6,000 people in six groups that differ in size and skill."""
     rng = np.random.default_rng(5)
     groups = rng.choice(6, size=6000, p=[0.35, 0.25, 0.15, 0.1, 0.1, 0.05])
@@ -111,13 +114,10 @@ def people() -> tuple[Array, Bools, Ints]:
     return np.asarray(1.0 / (1.0 + np.exp(-logits))), labels, groups
 
 
-def fairness(seed: int, *, price: float) -> Place:
-    """Thresholds of six groups, errors and gaps, from batches of 256: no basis fits exactly."""
-    scores, labels, groups = people()
+def fairness(seed: int, *, price: float, crowd: Callable[[], People] = people) -> Place:
+    """A threshold per group, errors and gaps, from batches of 256: no basis fits exactly."""
     world = Fairness(
-        scores,
-        labels,
-        groups,
+        *crowd(),
         links="chain",
         units="logit",
         low=0.1,

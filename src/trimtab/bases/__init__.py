@@ -3,8 +3,14 @@
 from trimtab.bases.custom import Custom
 from trimtab.bases.features import Basis, Features
 from trimtab.bases.fourier import FourierFeatures
-from trimtab.bases.monomial import Linear, Monomials, PairwiseQuadratic, Polynomial, Quadratic
-from trimtab.bases.products import Products
+from trimtab.bases.monomial import (
+    Linear,
+    Monomials,
+    PairwiseQuadratic,
+    Polynomial,
+    Products,
+    Quadratic,
+)
 
 __all__ = [
     "Basis",

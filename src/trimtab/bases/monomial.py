@@ -86,6 +86,26 @@ class Polynomial(MonomialBasis):
         return [ONE] + [(j, p, 0, 0) for j in range(n) for p in range(1, self.degree + 1)]
 
 
+@dataclass(frozen=True)
+class Products(Polynomial):
+    """The features of `Polynomial`, and the products of powers of two knobs up to the degree.
+
+    ``Products(2)`` has the features of `Quadratic`.
+
+    >>> Products(3).template(1)
+    [(0, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 0), (0, 3, 0, 0)]
+    >>> len(Products(3).template(2)), len(Products(4).template(2))
+    (10, 15)
+    """
+
+    def template(self, n: int) -> Template:
+        """The powers of one knob after another, then the products of one pair after another."""
+        powers = range(1, self.degree + 1)
+        pairs = combinations(range(n), 2)
+        mixed = [(a, p, b, q) for a, b in pairs for p in powers for q in powers[: self.degree - p]]
+        return super().template(n) + mixed
+
+
 @dataclass(frozen=True, kw_only=True)
 class PairwiseQuadratic(MonomialBasis):
     """Example 1 of the paper: 1, s_i, s_i^2, the other s_j, and the products s_i s_j.
