@@ -40,6 +40,13 @@ def test_farthest_point_is_the_minimum_on_the_sphere(seed: int, n: int) -> None:
     assert height(x, a, M, beta) <= least + 1e-9 * (1.0 + abs(least))
 
 
+@pytest.mark.parametrize("beta", [1e-250, 1e-160, 1e-80])
+def test_a_tiny_radius_is_none(beta: float) -> None:
+    """The secular equation's root is so far away then that its square overflows."""
+    a, M = np.array([3.0, -4.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(farthest(a, M, beta, np.zeros(2))[0], [-0.6, 0.8], atol=1e-12)
+
+
 def test_the_hard_case() -> None:
     """No part of `a` along the largest eigenvalue: two minima, mirror images of each other."""
     a, M = np.array([0.0, 1.0]), np.diag([4.0, 1.0])

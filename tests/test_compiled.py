@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numba import typeof
 
 from trimtab.arrays import Array, Ints
 from trimtab.compiled import Structure, bare, inner
@@ -80,6 +81,7 @@ def test_one_compilation_serves_all_structures_of_a_kind_read_only_or_not() -> N
     other.table.setflags(write=False)
     assert total(other) == total(sample())
     assert len(total.signatures) == before  # type: ignore[attr-defined]
+    assert typeof(other) is typeof(sample())  # numba takes long over a type: each is made once
 
 
 def test_what_kernels_cannot_take_is_refused_by_name() -> None:

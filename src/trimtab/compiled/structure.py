@@ -18,6 +18,7 @@ outlive the call, and nothing in it may be returned.
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ class Structure:
             places.append((field.name, Place(len(table), kind)))
             table += words
         words_ = np.array(table, np.int64)
-        kind = StructureType(type(self).__qualname__, tuple(places))
+        kind = _structure_type(type(self).__qualname__, tuple(places))
         for name, value in (
             ("_table", words_),
             ("_address", words_.ctypes.data),
@@ -79,6 +80,16 @@ class StructureType(types.Type):
         super().__init__(name=f"{name}({described})")
 
 
+# Types are made once: numba takes longer over one than a small kernel runs.
+_structure_type = cache(StructureType)
+
+
+@cache
+def _array_type(dtype: np.dtype[Any], ndim: int) -> types.Type:
+    """The type of contiguous arrays."""
+    return types.Array(from_dtype(dtype), ndim, "C")
+
+
 def _laid_out(value: Any, name: str) -> tuple[types.Type, list[int]]:
     """The type of a field and its words in the table."""
     if isinstance(value, Structure):
@@ -86,8 +97,7 @@ def _laid_out(value: Any, name: str) -> tuple[types.Type, list[int]]:
     if isinstance(value, np.ndarray):
         if not value.flags.c_contiguous:
             raise InvalidInput(f"{name} is not contiguous; kernels need np.ascontiguousarray of it")
-        kind = types.Array(from_dtype(value.dtype), value.ndim, "C")
-        return kind, [value.ctypes.data, *value.shape]
+        return _array_type(value.dtype, value.ndim), [value.ctypes.data, *value.shape]
     if isinstance(value, (int, np.integer)):
         return types.int64, [int(value)]
     if isinstance(value, (float, np.floating)):

@@ -13,6 +13,7 @@ beta^2 up to mu = max lam: then the rest of z lies in that eigenspace, in either
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,11 +74,12 @@ def _secular(b: Array, lam: Array, beta: float) -> float:
     # Each term alone, and all of them at the largest lam, bound the root from both sides.
     low = max(float((alone - below).max()), float(np.finfo(np.float64).tiny))
     high = max(float(np.linalg.norm(b)) * float(np.sqrt(lam[-1])) / beta, low)
+    terms = list(zip(alone.tolist(), below.tolist(), strict=True))  # few numbers: no arrays
     for _ in range(200):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if float((b**2 * lam / (below + middle) ** 2).sum()) > beta**2:
+        if math.hypot(*(x / (y + middle) for x, y in terms)) > 1.0:  # inf, not an error, if huge
             low = middle
         else:
             high = middle
