@@ -41,27 +41,24 @@ from numba.np.numpy_support import from_dtype
 from trimtab.errors import InvalidInput
 
 WORD = ir.IntType(64)
+Shape = Any  # of a field: its type; of an array its dtype and number of axes
 
 
 class Structure:
     """Base of the dataclasses that kernels take by address; see the module."""
 
     def __post_init__(self) -> None:
+        kind: type = type(self)
         table: list[int] = []
-        places: list[tuple[str, Place]] = []
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            kind, words = _laid_out(value, f"{type(self).__name__}.{field.name}")
-            places.append((field.name, Place(len(table), kind)))
+        shapes: list[Shape] = []
+        for name in _names(kind):
+            shape, words = _laid_out(getattr(self, name), kind, name)
+            shapes.append(shape)
             table += words
         words_ = np.array(table, np.int64)
-        kind = _structure_type(type(self).__qualname__, tuple(places))
-        for name, value in (
-            ("_table", words_),
-            ("_address", words_.ctypes.data),
-            ("_numba_type_", kind),
-        ):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_table", words_)
+        object.__setattr__(self, "_address", words_.ctypes.data)
+        object.__setattr__(self, "_numba_type_", _type_of(kind, tuple(shapes)))
 
 
 class Place(NamedTuple):
@@ -74,35 +71,57 @@ class Place(NamedTuple):
 class StructureType(types.Type):
     """The type of a structure in kernels: its name, and what is where in its table."""
 
-    def __init__(self, name: str, places: tuple[tuple[str, Place], ...]) -> None:
-        self.places = dict(places)
-        described = ", ".join(f"{field}@{place.at}: {place.kind}" for field, place in places)
+    def __init__(self, name: str, places: dict[str, Place]) -> None:
+        self.places = places
+        described = ", ".join(f"{field}@{at}: {kind}" for field, (at, kind) in places.items())
         super().__init__(name=f"{name}({described})")
-
-
-# Types are made once: numba takes longer over one than a small kernel runs.
-_structure_type = cache(StructureType)
+        self.words = sum(_words(place.kind) for place in places.values())
 
 
 @cache
-def _array_type(dtype: np.dtype[Any], ndim: int) -> types.Type:
-    """The type of contiguous arrays."""
-    return types.Array(from_dtype(dtype), ndim, "C")
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
-def _laid_out(value: Any, name: str) -> tuple[types.Type, list[int]]:
-    """The type of a field and its words in the table."""
-    if isinstance(value, Structure):
-        return value._numba_type_, value._table.tolist()  # type: ignore[attr-defined]
+@cache  # numba takes longer over a type than a small kernel runs
+def _type_of(kind: type, shapes: tuple[Shape, ...]) -> StructureType:
+    """The type of structures of this kind whose fields have these shapes."""
+    places: dict[str, Place] = {}
+    at = 0
+    for name, shape in zip(_names(kind), shapes, strict=True):
+        if isinstance(shape, tuple):
+            part = types.Array(from_dtype(shape[0]), shape[1], "C")
+        else:
+            part = shape
+        places[name] = Place(at, part)
+        at += _words(part)
+    return StructureType(kind.__qualname__, places)
+
+
+def _words(kind: types.Type) -> int:
+    """How many words of a table such a part takes."""
+    if isinstance(kind, StructureType):
+        return kind.words
+    return 1 + kind.ndim if isinstance(kind, types.Array) else 1
+
+
+def _laid_out(value: Any, kind: type, name: str) -> tuple[Shape, list[int]]:
+    """The shape of a field and its words in the table."""
     if isinstance(value, np.ndarray):
         if not value.flags.c_contiguous:
-            raise InvalidInput(f"{name} is not contiguous; kernels need np.ascontiguousarray of it")
-        return _array_type(value.dtype, value.ndim), [value.ctypes.data, *value.shape]
+            raise InvalidInput(
+                f"{kind.__name__}.{name} is not contiguous; kernels need np.ascontiguousarray of it"
+            )
+        return (value.dtype, value.ndim), [value.__array_interface__["data"][0], *value.shape]
+    if isinstance(value, Structure):
+        return value._numba_type_, value._table.tolist()  # type: ignore[attr-defined]
     if isinstance(value, (int, np.integer)):
         return types.int64, [int(value)]
     if isinstance(value, (float, np.floating)):
         return types.float64, [int(np.float64(value).view(np.int64))]
-    raise InvalidInput(f"{name} is a {type(value).__name__}; structures hold arrays and numbers")
+    raise InvalidInput(
+        f"{kind.__name__}.{name} is a {type(value).__name__}; structures hold arrays and numbers"
+    )
 
 
 @typeof_impl.register(Structure)

@@ -131,14 +131,20 @@ def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
             for r in range(f, hi):
                 u[r] += x * work.U[column + r - f]
             column += hi - f
-        v = land.blocks[i] + (hi - lo) * (hi - lo + 1) // 2  # where R_i^{-1} b_i begins
-        mean = 0.0
-        square = 0.0
-        for f in range(lo, hi):
-            mean += u[f] * land.R[v + f - lo]
-            square += u[f] * u[f]
-        value += land.weights[i] * (mean - land.radii[i] * np.sqrt(square))
+        value += term(i, u, land)
     return value
+
+
+@inner
+def term(i: int, u: Array, land: Landscape) -> float:
+    """What criterion i adds to F where its u_i is this."""
+    lo, hi = land.maps.offsets[i], land.maps.offsets[i + 1]
+    v = land.blocks[i] + (hi - lo) * (hi - lo + 1) // 2  # where R_i^{-1} b_i begins
+    mean = square = 0.0
+    for f in range(lo, hi):
+        mean += u[f] * land.R[v + f - lo]
+        square += u[f] * u[f]
+    return float(land.weights[i] * (mean - land.radii[i] * np.sqrt(square)))
 
 
 @inner

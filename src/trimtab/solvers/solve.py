@@ -21,11 +21,14 @@ STEPS, STEPS_PER_KNOB = 1700, 3  # one-dimensional steps of kicks in a part, at 
 STARTING, STARTING_PER_KNOB, MOST_STARTING = 250, 12, 1450  # and of descents from random starts
 AGREED = 3  # starts that lead to the best value again, at effort 1
 PATIENCE = 24  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
-SHARED, MANY = 160, 100
+SHARED, MANY = 1000, 100
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
-MINIMA, MIXTURES = 4, 2  # how many are mixed, and how often
+MINIMA, MIXTURES = 4, 1  # how many are mixed, and how often
 LOOKUPS_PER_KNOB = 300  # among mixtures, at effort 1
+INSIDE = 0.2  # share of knobs inside their intervals from which on shakes do more than mixtures
+SHAKES, SHAKES_PER_KNOB = 10, 0.1  # whichever is more, at effort 1
+FEW_SHAKES = 5  # below FEW knobs, after the kicks
 FEW = 16  # knobs below which more descents and kicks do more than grids and mixtures
 BUDGET = 2**27
 TOO_LARGE = (
@@ -114,26 +117,47 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
         return gradient.search(part, domain, _starts(effort), seed)
     now = part.now[part.knobs]
     if effort == 0.0 or part.knobs.size == 1:  # one step is exact
-        return _settle(part, domain, features, now, 0.0, seed)
+        return _settle(part, domain, features, now, coordinate.Effort(), seed)
     return _explore(part, domain, features, effort, seed)
 
 
 def _explore(
     part: Part, domain: BoundBox, features: Monomials, effort: float, seed: int
 ) -> Solution:
-    """Descents from several starts, the best mixtures of what they find, and kicks from there."""
+    """A search that is longer than one descent: by shakes inside the box, else at its boundary."""
     now = part.now[part.knobs]
-    few = now.size < FEW
+    first = coordinate.descents(part, domain, features, now[None], coordinate.Effort(), seed)
+    if now.size >= FEW and _inside(first.states[0], part, domain) > INSIDE:
+        graded = coordinate.graded(part, domain, features, seed)
+        shakes = coordinate.Effort(shakes=_times(effort, max(SHAKES, SHAKES_PER_KNOB * now.size)))
+        found = _settle(part, domain, features, graded.states[0], shakes, seed)
+        steps = int(first.counts[0] + graded.counts[0])
+        return replace(found, counters=found.counters + Counters(steps=steps))
+    return _combine(part, domain, features, first, effort, seed)
+
+
+def _combine(
+    part: Part,
+    domain: BoundBox,
+    features: Monomials,
+    first: coordinate.Minima,
+    effort: float,
+    seed: int,
+) -> Solution:
+    """Descents from several starts, the best mixtures of what they find, and kicks from there."""
+    n = part.knobs.size
+    few = n < FEW
     coarse = None if few else discrete.coarse(part, domain)
-    given = now[None] if coarse is None else np.stack([now, coarse.values])
+    given = np.empty((0, n)) if coarse is None else coarse.values[None]
     entries = 0 if coarse is None else coarse.entries
-    minima = coordinate.descents(part, domain, features, given, _effort(part, effort), seed)
+    long = _effort(part, effort)
+    minima = coordinate.descents(part, domain, features, given, long, seed, first)
     states = minima.states[np.argsort(minima.values, kind="stable")][:MINIMA]
     value, steps = float(minima.values.min()), int(minima.counts[0])
-    lookups = _times(effort, LOOKUPS_PER_KNOB * now.size)
+    lookups = _times(effort, LOOKUPS_PER_KNOB * n)
     agreed = np.count_nonzero(minima.values <= value + coordinate.SAME * abs(value))
-    for n in range(0 if few or agreed > AGREED else _times(effort, MIXTURES)):
-        mixed = discrete.mixture(part, domain, states, lookups, seed + n)
+    for c in range(0 if few or agreed > AGREED else _times(effort, MIXTURES)):
+        mixed = discrete.mixture(part, domain, states, lookups, seed + c)
         if mixed is None:
             break
         entries += mixed.entries
@@ -143,8 +167,16 @@ def _explore(
         down = coordinate.descents(part, domain, features, given, once, seed)
         value, steps = float(down.values[0]), steps + int(down.counts[0])
         states = np.concatenate([down.states, states])[:MINIMA]
-    found = _settle(part, domain, features, states[0], effort, seed)
+    if few:
+        long = long._replace(shakes=_times(effort, FEW_SHAKES))
+    found = _settle(part, domain, features, states[0], long, seed)
     return replace(found, counters=found.counters + Counters(steps=steps, entries=entries))
+
+
+def _inside(state: Array, part: Part, domain: BoundBox) -> float:
+    """The share of the part's knobs that are inside their intervals."""
+    j = part.knobs
+    return float(np.mean((domain.low[j] < state) & (state < domain.high[j])))
 
 
 def _effort(part: Part, effort: float) -> coordinate.Effort:
@@ -158,10 +190,15 @@ def _effort(part: Part, effort: float) -> coordinate.Effort:
 
 
 def _settle(
-    part: Part, domain: BoundBox, features: Monomials, given: Array, effort: float, seed: int
+    part: Part,
+    domain: BoundBox,
+    features: Monomials,
+    given: Array,
+    effort: coordinate.Effort,
+    seed: int,
 ) -> Solution:
     """The end of a search at the state given, unless the present state is as good."""
-    found = coordinate.settle(part, domain, features, given, _effort(part, effort), seed)
+    found = coordinate.settle(part, domain, features, given, effort, seed)
     state, value = found.states[0], float(found.values[0])
     now, at_now = part.now[part.knobs], part.value(part.now)
     if better(now, at_now, state, value, now):
@@ -194,7 +231,7 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
         given = bound.state[part.knobs]
         found = replace(found, state=given, value=bound.upper)
         if isinstance(features, Monomials) and isinstance(domain, BoundBox):
-            again = _settle(part, domain, features, given, 0.0, seed)
+            again = _settle(part, domain, features, given, coordinate.Effort(), seed)
             counters += again.counters
             found = again if again.value < found.value else found
     lower = min(value, found.value) if np.isfinite(value) else None
