@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -273,6 +274,16 @@ def test_a_match_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     errors = run.conduct([wrong, FEW[0]], store, workers=1)
     assert len(errors) == 1
     assert len(store.runs) == 1
+
+
+def test_matches_side_by_side_have_one_thread_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # so that it is put back
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    small = ["--horizon", "20", "--seeds", "1", "--workers", "1", "--worlds", "drift"]
+    run.main([*small, "--players", "Steady", "SPSA", "--out", str(tmp_path)])
+    assert os.environ["OMP_NUM_THREADS"] == "1"
 
 
 def test_jobs_have_keys_of_their_own() -> None:
