@@ -12,7 +12,7 @@ from trimtab.arrays import Array
 from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.lcb import LCB
 from trimtab.solvers import solve
-from trimtab.solvers.ball import farthest
+from trimtab.solvers.ball import farthest, lowest
 
 
 def height(x: Array, a: Array, M: Array, beta: float) -> Array:
@@ -45,6 +45,31 @@ def test_a_tiny_radius_is_none(beta: float) -> None:
     """The secular equation's root is so far away then that its square overflows."""
     a, M = np.array([3.0, -4.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
     np.testing.assert_allclose(farthest(a, M, beta, np.zeros(2))[0], [-0.6, 0.8], atol=1e-12)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 6), st.booleans())
+@settings(max_examples=200)
+def test_lowest_has_no_better_neighbour_and_does_not_move_by_rounding(
+    seed: int, n: int, outermost: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    now = rng.normal(size=n) * rng.integers(0, 2, size=n)
+    now *= (1.0 if outermost else rng.random()) / max(float(np.linalg.norm(now)), 1e-9)
+    slope = rng.normal(size=n) * 10 ** rng.uniform(-4, 2)
+    price = rng.random(n) * rng.integers(0, 2, size=n) * np.abs(slope).max()
+    x = lowest(slope, now, price)
+
+    def cost(at: Array) -> Array:
+        return np.asarray(at @ slope + np.abs(at - now) @ price)
+
+    assert np.linalg.norm(x) <= 1.0 + 1e-14
+    assert not ((x != now) & (np.abs(x - now) < 1e-14)).any()
+    near = x + rng.normal(size=(2_000, n)) * 10 ** rng.uniform(-4, 0, size=(2_000, 1))
+    near /= np.maximum(np.linalg.norm(near, axis=1, keepdims=True), 1.0)
+    assert cost(x) <= min(cost(near).min(), cost(now)) + 1e-13 * np.abs(slope).max()
+    if np.linalg.norm(now) > 0.0:  # outward from the sphere there is nothing
+        edge = now / np.linalg.norm(now)
+        assert lowest(-edge, edge, 0.1 * price / np.abs(slope).max()).tolist() == edge.tolist()
 
 
 def test_the_hard_case() -> None:

@@ -14,7 +14,7 @@ import trimtab as tt
 from tests.browser import DESK, PHONE, visit
 from trimtab.sim import Trace, svg
 from trimtab.sim.demo import MOVE_COST, NOISE
-from trimtab.sim.demo_report import bills, reasons, steps, to_html
+from trimtab.sim.demo_report import SHOWN, bills, reasons, steps, to_html
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
 from trimtab.sim.svg import Line
 from trimtab.sim.worlds import World
@@ -70,9 +70,25 @@ def test_report_explains_every_move() -> None:
     assert len(moves) > 10
     listed = re.findall(r"<strong>After round ([\d,]+):</strong> (.*?)<br>", text)
     assert listed == [(f"{record.round:,}", steps(record)) for record in moves]
+    starts = [(1, SHOWN), (SHOWN + 1, len(moves) - 2 * SHOWN), (len(moves) - SHOWN + 1, SHOWN)]
+    lists = re.findall(r'<ol start="(\d+)">(.*?)</ol>', text)
+    assert [(int(start), items.count("<li>")) for start, items in lists] == starts
+    assert f"The {len(moves) - 2 * SHOWN} moves between: {SHOWN + 1} to" in text
     for record in moves:
         assert reasons(record)[1:] in text
         assert len(steps(record).split(", ")) == record.knobs.size
+
+
+def test_few_moves_are_not_folded() -> None:
+    world, runs = played()
+    few = tt.play(
+        tt.SteadyGraphLinUCB(world.problem, start=START, radius=0.1), world, horizon=2 * SHOWN
+    )
+    moves = sum(not record.held for record in few.records)
+    assert 0 < moves <= 2 * SHOWN + 1
+    text = to_html(world, runs | {"Steady": few}, seed=0)
+    assert "<details>" not in text
+    assert text.count("After round") == moves
 
 
 def test_reasons_name_the_objectives() -> None:
@@ -123,6 +139,23 @@ def test_long_lines_keep_their_extremes() -> None:
     assert len(words) < 8 * svg.BINS
     assert f"V{svg.TOP:.1f}" in words
     assert f"V{svg.HEIGHT - svg.BOTTOM:.1f}" in words
+
+
+def test_labels_stand_beside_the_ends_of_their_lines() -> None:
+    values = {"high": 90.0, "far": 10.0, "close": 87.0}
+    at = np.array([0.0, 1.0])
+    lines = [Line("main", at, y * at, label=name) for name, y in values.items()]
+    drawn = svg.chart("t", lines, right=1.0, top=100.0, alt="a")
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(high|far|close)<', drawn)
+    middles = {name: float(y) - svg.TEXT / 3 for _, y, name in found}
+    up = svg.HEIGHT - svg.TOP - svg.BOTTOM
+    ends = {name: svg.TOP + up * (1 - y / 100) for name, y in values.items()}
+    assert {float(x) for x, _, _ in found} == {svg.WIDTH - svg.LABELS + 6.0}
+    assert [name for _, _, name in found] == ["high", "close", "far"]
+    assert middles["far"] == pytest.approx(ends["far"], abs=0.1)
+    assert middles["close"] - middles["high"] == pytest.approx(svg.LABEL_GAP, abs=0.11)
+    both = (ends["high"] + ends["close"]) / 2  # each as far from its line
+    assert (middles["high"] + middles["close"]) / 2 == pytest.approx(both, abs=0.1)
 
 
 def test_words_of_pictures_are_escaped() -> None:
@@ -179,6 +212,21 @@ def test_pictures_fit_and_their_words_can_be_read(
 
 
 @needs_chromium
+@pytest.mark.parametrize("width", [360, 390])
+def test_the_report_is_short_on_a_phone_and_has_every_move(
+    chromium: Browser, report: Path, width: int
+) -> None:
+    moves = sum(not record.held for record in played()[1]["Steady"].records)
+    with visit(chromium, report, size=(width, 740)) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollHeight") < 6_000
+        listed = seen.page.locator("#moves li")
+        assert listed.count() == moves
+        assert sum(each.is_visible() for each in listed.all()) == 2 * SHOWN
+        seen.page.locator("#moves summary").click()
+        assert all(each.is_visible() for each in listed.all())
+
+
+@needs_chromium
 def test_pictures_follow_the_colours_of_the_page(chromium: Browser, report: Path) -> None:
     seen_colours = set()
     for scheme in ("light", "dark"):
@@ -198,5 +246,9 @@ def test_report_prints_and_needs_no_scripts(chromium: Browser, report: Path) -> 
         assert seen.page.get_by_role("heading", name="Why Steady moved").is_visible()
         assert seen.page.pdf(format="A4").startswith(b"%PDF")
     with visit(chromium, report, size=(680, 1000)) as seen:  # A4 within its margins
+        folded = seen.page.locator("#moves details li").all()
+        assert not any(each.is_visible() for each in folded)
         seen.page.emulate_media(media="print")
         assert seen.overflow() == 0
+        assert folded
+        assert all(each.is_visible() for each in folded)

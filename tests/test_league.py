@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -275,6 +276,16 @@ def test_a_match_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert len(store.runs) == 1
 
 
+def test_matches_side_by_side_have_one_thread_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # so that it is put back
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    small = ["--horizon", "20", "--seeds", "1", "--workers", "1", "--worlds", "drift"]
+    run.main([*small, "--players", "Steady", "SPSA", "--out", str(tmp_path)])
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+
+
 def test_jobs_have_keys_of_their_own() -> None:
     assert len({job.key for job in FEW}) == len(FEW)
 
@@ -360,18 +371,23 @@ def test_report_says_plainly_where_the_promise_is_broken(tmp_path: Path) -> None
         *made_up("drift", "Steady", [1.0, 1.0]),
         *made_up("drift", "SPSA", [2.0, 2.0]),
         *made_up("drift", "Async", [1.5, 1.5]),
+        *made_up("degree 3, k = 20", "Steady", [3.0, 1.0]),
+        *made_up("degree 3, k = 20", "Async", [1.0, 1.2]),
     ]
     path = report.write(runs, tmp_path)
     text = path.read_text()
-    assert "Not kept in 1 of 2 worlds" in text
-    assert "seeds 100 to 101, 12 matches." in text
+    assert "Not kept in 2 of 3 worlds" in text
+    assert "seeds 100 to 101, 16 matches." in text
     assert " 30 of SPSA" in text  # seventeen worlds, two seeds, four matches played
-    assert "- recommender: 2.00 ± 0.00 times the cost of SPSA." in text
+    parts = "regret 10.0 against 4.5, price 1.0 against 1.0"
+    assert f"- recommender: 2.00 ± 0.00 times the cost of SPSA ({parts}).\n" in text
+    parts = "regret 1.0 against 0.1, price 1.0 against 1.0"
+    assert f" times the cost of Async ({parts}); so few seeds do not exclude a draw.\n" in text
     spsa = "SPSA: 5.50 ± 6.35 | 2.00 ± 0.00"
     assert f"| recommender | hold | 11.0 ± 12.7 | {spsa} | {spsa} | **no** |" in text
     drift = "Async: 1.50 ± 0.00 | 0.67 ± 0.00 | SPSA: 2.00 ± 0.00 | 0.50 ± 0.00 | yes |"
     assert f"| drift | the world changes twice | 1.00 ± 0.00 | {drift}" in text
-    assert "| SPSA | 2.5 | 2 | 2 | 3 |" in text
+    assert "| SPSA | 2.5 | 2 | 2 |  | 3 |" in text  # degree 3 without it
     for name in ("relative", "parts", "time"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 5000
         assert f"figures/{name}.png" in text

@@ -197,6 +197,30 @@ def test_draws_are_reproducible() -> None:
     assert len({str(row) for row in stream(1)}) == 5  # rounds differ
 
 
+def test_a_draw_is_of_the_state_now_and_its_mean_is_computed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, asked = tt.worlds.quadratic(RING, seed=3), list[float]()
+    mean = world.mean
+
+    def counted(state: Array) -> Array:
+        asked.append(state.flat[2])
+        return mean(state)
+
+    monkeypatch.setattr(world, "mean", counted)
+    s = np.full(6, 0.5)
+    for t, x in enumerate([0.5, 0.5, 0.25, 0.25, 0.25, 0.5]):
+        s[2] = x  # the same array
+        noise = world.noise.draw(np.random.default_rng(t), RING, 1)
+        drawn = world.draw(s, np.random.default_rng(t))
+        assert drawn.tolist() == (mean(s) + noise).tolist()  # bit for bit
+        drawn[:] = np.nan  # is the caller's
+    assert asked == [0.5, 0.25, 0.5]  # of the six rounds
+    for shape in ((6, 1), (1, 6)):
+        with refused(f"state has shape {shape}"):
+            world.draw(s.reshape(shape), np.random.default_rng(0))
+
+
 def test_a_draw_has_the_noise_of_its_round() -> None:
     table = np.random.default_rng(1).normal(size=(4, 6))
     table[2, 1] = np.nan

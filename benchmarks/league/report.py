@@ -108,11 +108,20 @@ def _broken(found: Sequence[Table]) -> list[str]:
     broken = [table for table in found if not table.kept]
     if not broken:
         return ["The promise is kept in every world."]
-    return [f"Not kept in {len(broken)} of {len(found)} worlds:", ""] + [
-        f"- {table.setting.name}: {table.ratio(MAIN, best)} times the cost of {best}."
-        for table in broken
-        for best in table.others[:1]
-    ]
+    lines = [f"Not kept in {len(broken)} of {len(found)} worlds:", ""]
+    for table in broken:
+        best = table.others[0]
+        ratio = table.ratio(MAIN, best)
+        parts = (
+            f"{what} {table.mean(MAIN, what).mean:,.1f} against {table.mean(best, what).mean:,.1f}"
+            for what in ("regret", "price")
+        )
+        sure = ratio.mean - ratio.half > 1.0  # not with one seed, whose interval is NaN
+        lines.append(
+            f"- {table.setting.name}: {ratio} times the cost of {best} ({', '.join(parts)})"
+            + ("." if sure else "; so few seeds do not exclude a draw.")
+        )
+    return lines
 
 
 def _ranks(found: Sequence[Table]) -> list[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import NotFound
+from trimtab.sim.svg import apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def label_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
     ordered = sorted(labels, key=lambda label: label[1])
     to_panel = axes.transScale + axes.transLimits  # heights as shares of the panel's
     ends = [float(to_panel.transform((x, y))[1]) for x, y, _, _ in ordered]
-    for (x, _, text, colour), height in zip(ordered, apart(ends, gap=0.075), strict=True):
+    for (x, _, text, colour), height in zip(ordered, apart(ends, gap=0.075, last=1.0), strict=True):
         axes.annotate(
             text,
             (x, height),
@@ -110,23 +110,6 @@ def label_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
             va="center",
             annotation_clip=False,
         )
-
-
-def apart(heights: Sequence[float], *, gap: float) -> list[float]:
-    """Ascending heights moved as little as it takes to be a gap apart, and below 1.
-
-    >>> apart([0.5, 0.5], gap=0.5), apart([1.0, 1.0], gap=0.5), apart([0.0, 0.9], gap=0.5)
-    ([0.25, 0.75], [0.5, 1.0], [0.0, 0.9])
-    """
-    # Neighbours that would touch are moved together, each block around its own mean.
-    blocks: list[list[float]] = []
-    for j, height in enumerate(heights):
-        blocks.append([height - j * gap])
-        while len(blocks) > 1 and fmean(blocks[-2]) >= fmean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    flat = [fmean(block) for block in blocks for _ in block]
-    last = len(heights) - 1
-    return [min(z + j * gap, 1.0 - (last - j) * gap) for j, z in enumerate(flat)]
 
 
 def png(canvas: Canvas) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from trimtab.sim.trace import Trace
 from trimtab.sim.worlds import World
 
 GRID = 200  # rounds at which costs are drawn
+SHOWN = 3  # moves at either end that are explained in the open, the others behind a fold
 HEADS = ("", "loss", "regret", "moves", "movement", "price", "total")
 INKS = {"LinUCB": "other", "Steady": "main"}
 PATHS = {"LinUCB": "restless", "Steady": "main"}
@@ -120,7 +121,7 @@ def _cost(world: World, runs: Mapping[str, Trace]) -> str:
         for name, trace in runs.items()
     ]
     paid.insert(0, Line("idle", at, found[0].loss / T * at, label="stay put"))
-    paid.insert(1, Line("ideal", at, best * at, label="best state", below=True))
+    paid.insert(1, Line("ideal", at, best * at, label="best state"))
     moved = [
         Line(INKS[name], at, trace.movement_at(at), label=name) for name, trace in runs.items()
     ]
@@ -230,7 +231,23 @@ def _moves(trace: Trace) -> str:
         "expected to last. Gains are optimistic: by how much the move lowers what the losses "
         "might be, given what is known."
     )
-    return page.paragraph(text) + f"<ol>{''.join(map(_move, moves))}</ol>"
+    if len(moves) <= 2 * SHOWN + 1:
+        return page.paragraph(text) + _listed(moves, first=1)
+    between, last = moves[SHOWN:-SHOWN], len(moves) - SHOWN
+    return (
+        page.paragraph(text)
+        + _listed(moves[:SHOWN], first=1)
+        + page.folded(
+            f"The {len(between):,} moves between: {SHOWN + 1} to {last:,}",
+            _listed(between, first=SHOWN + 1),
+        )
+        + _listed(moves[last:], first=last + 1)
+    )
+
+
+def _listed(moves: Sequence[Record], *, first: int) -> str:
+    """A numbered list of moves and why."""
+    return f'<ol start="{first}">{"".join(map(_move, moves))}</ol>'
 
 
 def _move(record: Record) -> str:

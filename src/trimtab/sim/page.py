@@ -54,7 +54,8 @@ footer { margin-top: 3rem; padding-top: .75rem; border-top: 1px solid var(--rule
   html { font-size: 10pt; } body { max-width: none; padding: 0; }
   .scroll { overflow: visible; } table { font-size: 7.6pt; }
   .n, .short { white-space: normal; }
-  figure, tr { break-inside: avoid; } h2, h3, caption { break-after: avoid; }
+  details::details-content { content-visibility: visible; }
+  figure, tr, li { break-inside: avoid; } h2, h3, caption { break-after: avoid; }
   a { text-decoration: none; } }
 """
 
@@ -116,7 +117,10 @@ def bullets(items: Sequence[str]) -> str:
 
 
 def folded(summary: str, body: str) -> str:
-    """A part that opens when asked for; on paper it stays folded, so keep it in a file as well."""
+    """A part that opens when asked for, and is open on paper.
+
+    Browsers from before 2025 print it folded: the summary has to say what is in it.
+    """
     return f"<details><summary>{escape(summary)}</summary>{body}</details>"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from statistics import fmean
 
 import numpy as np
 
@@ -19,7 +20,7 @@ WIDTH, HEIGHT = 360.0, 190.0  # of a chart, in its own units: about a phone's wi
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 26.0, 24.0  # around the area with the lines
 TEXT = 12.0
 BINS = 300  # columns into which a long line is reduced
-LABEL_GAP = 14.0
+LABELS, LABEL_GAP = 76.0, 14.0  # room for labels to the right of the lines, and between them
 INKS = {
     "main": "stroke:var(--link);stroke-width:2.2",
     "other": "stroke:var(--fair);stroke-width:1.6",
@@ -29,7 +30,6 @@ INKS = {
 }
 FILLS = {"main": "--link", "other": "--fair", "ideal": "--good", "idle": "--faint"}  # of labels
 FAINT = "fill:var(--faint)"
-HALO = "stroke:var(--paper);stroke-width:3px;paint-order:stroke"  # around words on lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +40,14 @@ class Line:
     x: Array
     y: Array
     step: bool = False
-    label: str = ""  # written at its end
-    below: bool = False  # whether the label is under the line
+    label: str = ""  # written beside its end
 
 
 def chart(title: str, lines: Sequence[Line], *, right: float, top: float, alt: str) -> str:
     """A chart of lines over rounds 0 to `right`, with values from 0 to `top`."""
-    across, up, edge = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, WIDTH - RIGHT
+    named = sorted((line for line in lines if line.label), key=lambda line: -float(line.y[-1]))
+    edge = WIDTH - (LABELS if named else RIGHT)
+    across, up = edge - LEFT, HEIGHT - TOP - BOTTOM
     parts = [_text(0.0, 14.0, title, "font-weight:600")]
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         height = TOP + up * (1.0 - share)
@@ -58,14 +59,11 @@ def chart(title: str, lines: Sequence[Line], *, right: float, top: float, alt: s
         kept = _reduced(line, right)
         x, y = LEFT + across * line.x[kept] / right, TOP + up * (1.0 - line.y[kept] / top)
         parts.append(_path(_steps(x, y, edge) if line.step else _straight(x, y), line.ink))
-    named = [line for line in lines if line.label]
     ends = [TOP + up * (1.0 - float(line.y[-1]) / top) for line in named]
-    heights = apart(
-        [y + (26.0 if line.below else -6.0) for line, y in zip(named, ends, strict=True)], LABEL_GAP
-    )
+    heights = apart(ends, gap=LABEL_GAP, last=HEIGHT - BOTTOM)
     for line, height in zip(named, heights, strict=True):
-        style = f"fill:var({FILLS[line.ink]});font-weight:600;{HALO}"
-        parts.append(_text(edge - 3.0, height, line.label, style, "end"))
+        style = f"fill:var({FILLS[line.ink]});font-weight:600"
+        parts.append(_text(edge + 6.0, height + 4.0, line.label, style))
     return picture("".join(parts), width=WIDTH, height=HEIGHT, alt=alt)
 
 
@@ -118,18 +116,21 @@ def swatch(ink: str) -> str:
     )
 
 
-def apart(heights: Sequence[float], gap: float) -> list[float]:
-    """The heights moved up as little as it takes to be a gap apart; the lowest stays.
+def apart(heights: Sequence[float], *, gap: float, last: float) -> list[float]:
+    """Ascending heights moved as little as it takes to be a gap apart, and at most the last.
 
-    >>> apart([10.0, 12.0, 50.0], gap=14.0)
-    [-2.0, 12.0, 50.0]
+    >>> apart([5.0, 5.0], gap=4.0, last=10.0), apart([0.0, 9.0, 10.0], gap=4.0, last=10.0)
+    ([3.0, 7.0], [0.0, 6.0, 10.0])
     """
-    moved = list(heights)
-    ceiling = np.inf
-    for j in sorted(range(len(moved)), key=lambda j: -moved[j]):
-        moved[j] = min(moved[j], ceiling)
-        ceiling = moved[j] - gap
-    return moved
+    # Neighbours that would touch are moved together, each block around its own mean.
+    blocks: list[list[float]] = []
+    for j, height in enumerate(heights):
+        blocks.append([height - j * gap])
+        while len(blocks) > 1 and fmean(blocks[-2]) >= fmean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    flat = [fmean(block) for block in blocks for _ in block]
+    n = len(heights) - 1
+    return [min(z + j * gap, last - (n - j) * gap) for j, z in enumerate(flat)]
 
 
 def _reduced(line: Line, right: float) -> Bools:

@@ -217,25 +217,28 @@ def _descend(local: Local, x: Array, now: Array, price: Array) -> Array:
 def lowest(slope: Array, now: Array, price: Array) -> Array:
     """The point of the unit ball where slope'x + sum_j price_j |x_j - now_j| is least.
 
-    With a multiplier nu for |x|^2/2 each x_j has a closed form, and |x| falls as nu grows.
+    With a multiplier 1/q for |x|^2/2 each x_j has a closed form: now_j where that lies between
+    low_j q and high_j q, else the nearer of these. |x| grows with q, and between the q at which
+    a knob comes to now_j or leaves it |x|^2 is a constant and a multiple of q^2.
     """
     if (np.abs(slope) <= price).all():
         return now
-
-    def point(nu: float) -> Array:
-        return np.clip(now, (-slope - price) / nu, (price - slope) / nu)
-
-    high = float(np.linalg.norm(np.abs(slope) + price))  # |x| <= 1 here
-    low = high
-    while np.linalg.norm(point(low)) <= 1.0:
-        low /= 2.0
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        if np.linalg.norm(point(middle)) > 1.0:
-            low = middle
-        else:
-            high = middle
-    return point(high)
+    low, high = -slope - price, price - slope
+    ends = np.concatenate((low, high))
+    turns = np.divide(np.concatenate((now, now)), ends, out=np.zeros_like(ends), where=ends != 0.0)
+    turns = np.sort(turns[turns > 0.0])
+    there = np.minimum(np.maximum(now, turns[:, None] * low), turns[:, None] * high)
+    within = int(((there**2).sum(axis=1) <= 1.0).sum())  # the first of the turns
+    least = float(turns[within - 1]) if within else 0.0
+    most = float(turns[within]) if within < turns.size else np.inf
+    q = 0.5 * (least + most) if most < np.inf else 2.0 * least + 1.0
+    below, above = now < low * q, now > high * q
+    room = 1.0 - float((now[~(below | above)] ** 2).sum())
+    speed = float((low[below] ** 2).sum() + (high[above] ** 2).sum())
+    if speed > 0.0:  # else now is on the sphere, up to rounding
+        q = min(max(math.sqrt(max(room, 0.0) / speed), least), most)
+    x = np.minimum(np.maximum(now, low * q), high * q)
+    return np.where(np.abs(x - now) <= FINE, now, x)
 
 
 def _polish(local: Local, x: Array) -> Array:

@@ -52,6 +52,7 @@ class World:
         self.theta: Array = read_only(np.concatenate(parts))
         self.missing = number(missing, "missing", low=0.0, strict=False, high=1.0)
         self.noise.scales(problem.graph)  # refuses scales that do not fit
+        self._drawn: tuple[tuple[tuple[int, ...], bytes], Array] = ((), b""), np.empty(0)
         if self.missing and isinstance(noise, Recorded):
             raise InvalidInput("missing with Recorded noise; put NaN into its table instead")
 
@@ -75,7 +76,10 @@ class World:
 
     def draw(self, state: Array, rng: np.random.Generator, t: int = 1) -> Array:
         """The losses observed in round t, NaN where one is missing: (m,)."""
-        losses = self.mean(state) + self.noise.draw(rng, self.problem.graph, t)
+        key = state.shape, state.tobytes()
+        if key != self._drawn[0]:  # a state is played for many rounds
+            self._drawn = key, self.mean(state)
+        losses = self._drawn[1] + self.noise.draw(rng, self.problem.graph, t)
         if self.missing:
             losses[rng.random(losses.size) < self.missing] = np.nan
         return losses
