@@ -11,7 +11,7 @@ from trimtab.bases import Monomials
 from trimtab.compiled import bare
 from trimtab.domain import BoundBox
 from trimtab.solvers.coordinate import set_out
-from trimtab.solvers.landscape import Landscape, Work, power, refresh
+from trimtab.solvers.landscape import Landscape, Work, column_of, power, refresh
 from trimtab.solvers.walk import walk_of
 
 STARTS = 32
@@ -31,7 +31,7 @@ def value_and_slope(s: Array, criteria: Ints, land: Landscape, work: Work, slope
             square += work.u[f] * work.u[f]
         share = land.radii[i] / np.sqrt(square) if square > 0.0 else 0.0
         v = land.blocks[i] + d * (d + 1) // 2
-        column = work.columns[i]
+        column = column_of(i, land)
         for f in range(d):
             pull = 0.0
             for g in range(f, d):

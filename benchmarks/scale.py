@@ -49,7 +49,8 @@ def graph(kind: str, k: int) -> tt.Graph:
 def arrays_in(thing: object, known: dict[int, int]) -> None:
     """Note the bytes of every array that a structure, or a structure in it, points at."""
     if isinstance(thing, np.ndarray):
-        known[thing.ctypes.data] = thing.nbytes
+        at = thing.ctypes.data
+        known[at] = max(known.get(at, 0), thing.nbytes)
     elif isinstance(thing, Structure):
         for field in fields(thing):  # type: ignore[arg-type]
             arrays_in(getattr(thing, field.name), known)

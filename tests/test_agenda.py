@@ -13,18 +13,21 @@ import trimtab as tt
 from trimtab.estimators import agenda
 
 
-@given(st.integers(1, 70), st.integers(0, 10**6))
+@given(st.integers(1, 200), st.integers(0, 10**6))
 def test_the_tree_is_a_scan(m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    tree, due = agenda.new_agenda(m), rng.integers(0, 30, m)
-    agenda.put_all(tree, due)
+    tree, due, n = agenda.new_agenda(m), rng.integers(0, 30, m), rng.integers(-5, 5, m)
+    agenda.put_all(tree, due, n)
     for _ in range(12):
-        assert tree[1] == due.min()
-        for now in (-1, 0, 7, 29, 40):
-            assert agenda.due_by(tree, now).tolist() == np.flatnonzero(due <= now).tolist()
+        rounds = due - n
+        assert tree[1] == rounds.min()
+        for now in (-6, 0, 7, 29, 40):
+            assert (
+                agenda.due_by(tree, due, n, now).tolist() == np.flatnonzero(rounds <= now).tolist()
+            )
         some = rng.choice(m, size=int(rng.integers(1, m + 1)), replace=False)
-        due[some] = rng.integers(0, 30, some.size)
-        agenda.put(tree, some, due[some])
+        due[some], n[some] = rng.integers(0, 30, some.size), rng.integers(-5, 5, some.size)
+        agenda.put(tree, some, due, n)
 
 
 @given(st.integers(0, 10**6))

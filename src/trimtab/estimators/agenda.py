@@ -1,8 +1,9 @@
 """When each criterion comes up next: a tournament tree over their due rounds.
 
-Leaf i holds the round at which criterion i is due; every inner node holds the
-smaller of its two children, so the root is the next round at which anything
-happens. Changing one leaf costs log2(m) steps, reading the next round none.
+Criterion i is due at round due[i] - n[i]. A leaf holds the least of these over a block of
+neighbouring criteria, and every inner node the smaller of its two children, so the root,
+tree[1], is the next round at which anything happens. Changing one criterion costs a look at
+its block and log2 of the number of blocks, reading the next round nothing.
 """
 
 from __future__ import annotations
@@ -12,27 +13,31 @@ import numpy as np
 from trimtab.arrays import Ints
 from trimtab.compiled import bare, inner
 
+BLOCK = 16  # criteria to a leaf: the tree is small against what it is about
 FEW = 64  # criteria due at once, for which there is room at first
+LAST = np.iinfo(np.int64).max  # after every round
 
 
 def new_agenda(m: int) -> Ints:
     """A tree for m criteria, all due at once: (2 size,), the leaves in the second half."""
-    size = 1 << max(m - 1, 0).bit_length()
+    blocks = -(-m // BLOCK)
+    size = 1 << max(blocks - 1, 0).bit_length()
     return np.zeros(2 * size, np.int64)
 
 
 @bare
-def put(tree: Ints, criteria: Ints, due: Ints) -> None:
-    """Criterion criteria[c] is due at round due[c], for every c."""
-    for c in range(criteria.size):
-        put_one(tree, criteria[c], due[c])
+def put(tree: Ints, criteria: Ints, due: Ints, n: Ints) -> None:
+    """The rounds of these criteria have changed."""
+    for i in criteria:
+        put_one(tree, i, due, n)
 
 
 @inner
-def put_one(tree: Ints, criterion: int, due: int) -> None:
-    """One criterion is due at this round."""
-    node = tree.size // 2 + criterion
-    tree[node] = due
+def put_one(tree: Ints, criterion: int, due: Ints, n: Ints) -> None:
+    """The round of one criterion has changed."""
+    block = criterion // BLOCK
+    node = tree.size // 2 + block
+    tree[node] = _least(block, due, n)
     node //= 2
     while node >= 1:
         least = min(tree[2 * node], tree[2 * node + 1])
@@ -42,29 +47,37 @@ def put_one(tree: Ints, criterion: int, due: int) -> None:
         node //= 2
 
 
+@inner
+def _least(block: int, due: Ints, n: Ints) -> int:
+    """The first round at which a criterion of the block is due; never if there is none."""
+    least = LAST
+    for i in range(block * BLOCK, min((block + 1) * BLOCK, due.size)):
+        least = min(least, due[i] - n[i])
+    return least
+
+
 @bare
-def put_all(tree: Ints, due: Ints) -> None:
-    """Every criterion's due round at once; leaves without a criterion are never due."""
+def put_all(tree: Ints, due: Ints, n: Ints) -> None:
+    """Every round may have changed."""
     size = tree.size // 2
-    never = np.iinfo(np.int64).max
-    for i in range(size):
-        tree[size + i] = due[i] if i < due.size else never
+    for block in range(size):
+        tree[size + block] = _least(block, due, n)
     for node in range(size - 1, 0, -1):
         tree[node] = min(tree[2 * node], tree[2 * node + 1])
 
 
-def due_by(tree: Ints, now: int) -> Ints:
+def due_by(tree: Ints, due: Ints, n: Ints, now: int) -> Ints:
     """The criteria due at round `now` or before, ascending."""
     found = np.empty(FEW, np.int64)
-    count = list_due(tree, now, found)
+    count = list_due(tree, due, n, now, found)
     if count > FEW:
         found = np.empty(count, np.int64)
-        list_due(tree, now, found)
+        list_due(tree, due, n, now, found)
     return found[:count]
 
 
 @bare
-def list_due(tree: Ints, now: int, found: Ints) -> int:
+def list_due(tree: Ints, due: Ints, n: Ints, now: int, found: Ints) -> int:
     """Write as many criteria due by now as there is room for; how many there are."""
     count = 0
     size = tree.size // 2
@@ -74,9 +87,12 @@ def list_due(tree: Ints, now: int, found: Ints) -> int:
             node *= 2
             continue
         if tree[node] <= now:
-            if count < found.size:
-                found[count] = node - size
-            count += 1
+            first = (node - size) * BLOCK
+            for i in range(first, min(first + BLOCK, due.size)):
+                if due[i] - n[i] <= now:
+                    if count < found.size:
+                        found[count] = i
+                    count += 1
         while node & 1:  # a right child: its parent is done as well
             node //= 2
         if node == 0:

@@ -46,7 +46,6 @@ class NodewiseEstimators:
     def __init__(self, problem: Problem, *, reg: Array, factor: float, state: Array) -> None:
         self.problem, self.reg, self.factor = problem, reg, factor
         m, d = problem.criteria, problem.dims
-        self._dims = d
         blocks = offsets_of((d + 1) * (d + 2) // 2)
         self.book = Book(
             offsets=problem.features.offsets,
@@ -133,7 +132,7 @@ class NodewiseEstimators:
 
     def triggered(self) -> Ints:
         """The criteria whose determinant has passed the factor since their clock was reset."""
-        return agenda.due_by(self.tree, self._common)
+        return agenda.due_by(self.tree, self.book.due, self.book.n, self._common)
 
     def rounds_left(self) -> int:
         """Rounds until the first trigger if every criterion is observed in each (or `NEVER`)."""
@@ -216,9 +215,9 @@ class NodewiseEstimators:
     def _reschedule(self, criteria: Ints) -> None:
         book = self.book
         if criteria.size == book.due.size:
-            agenda.put_all(self.tree, book.due - book.n)
+            agenda.put_all(self.tree, book.due, book.n)
         else:
-            agenda.put(self.tree, criteria, book.due[criteria] - book.n[criteria])
+            agenda.put(self.tree, criteria, book.due, book.n)
 
     # Memory.
 
@@ -240,16 +239,17 @@ class NodewiseEstimators:
 
     def evidence(self, criteria: Ints) -> Evidence:
         """What the radii of these criteria depend on, as of their last flush."""
+        dims = self.book.offsets[criteria + 1] - self.book.offsets[criteria]
         return Evidence(
             criteria=criteria,
             gain=self.book.gain[criteria],
             seen=self.book.seen[criteria],
-            dims=self._dims[criteria],
+            dims=dims,
             reg=self.reg[criteria],
             bounds=self.problem.features.bounds[criteria],
             pure_error=self.book.pure_error[criteria],
             pure_df=self.book.pure_df[criteria],
-            faded=np.asarray(self._dims[criteria] * (self._aged * fading.decay(self.memory))),
+            faded=np.asarray(dims * (self._aged * fading.decay(self.memory))),
         )
 
     def lacking(self, df: int) -> Ints:
@@ -277,7 +277,7 @@ class NodewiseEstimators:
 
     def split(self, criterion: int) -> tuple[Array, Array, float]:
         """The factor of one criterion as (R, v, rho), as of its last flush."""
-        d = int(self._dims[criterion])
+        d = int(self.book.offsets[criterion + 1] - self.book.offsets[criterion])
         A = unpack(self.book.R, int(self.book.blocks[criterion]), d + 1)
         return A[:d, :d], A[d, :d], float(A[d, d])
 

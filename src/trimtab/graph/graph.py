@@ -217,6 +217,9 @@ class Graph:
     def _touch(self) -> tuple[Ints, Ints]:
         rows, k, m = self.scope_rows(), self.knobs, self.criteria
         offsets, criteria = compressed(self.scope_knobs, rows, k, m)
+        scopes = self.scope_offsets, self.scope_knobs
+        if all(map(np.array_equal, (offsets, criteria), scopes)):
+            return scopes  # undirected: one table for both
         return read_only(offsets), read_only(criteria)
 
     @property

@@ -78,8 +78,9 @@ class Learner:
         self._bound = 0.0
         self._certified = self.lcb.radius.certified
         # Before any data F(s) = -sum_i w_i beta_i |phi_i(s)| / sqrt(reg_i).
-        self._prior = problem.weights * self.lcb.radii / np.sqrt(self.estimators.reg)  # (m,)
-        self._lower: float | None = -float(self._prior @ problem.features.bounds)
+        prior = problem.weights * self.lcb.radii / np.sqrt(self.estimators.reg)
+        self._lower: float | None = -float(prior @ problem.features.bounds)
+        self._prior = prior if self.lcb.radius.least_df > 0 else None  # (m,) while holding
         self._lower_certified = True
         self._rate = 0.0
         self._charge()
@@ -320,7 +321,8 @@ class Learner:
         Where no bound is known the value at the state just solved for stands in.
         """
         book, weights = self.estimators.book, self.problem.weights
-        if self.holding and self._lower is not None:  # |phi_i' theta_i| <= norm_i |phi_i| is known
+        if self._prior is not None and self.holding and self._lower is not None:
+            # |phi_i' theta_i| <= norm_i |phi_i| is known.
             lengths = np.sqrt(np.add.reduceat(book.phi**2, book.offsets[:-1]))
             self._rate = float(self._prior @ lengths) - self._lower
             return

@@ -35,11 +35,12 @@ class Local(Structure):
     parts: Parts
     tree: Ints  # the agenda
     grows: int  # whether radii grow with what is learned, as in the log-det form
-    sigma: Array  # (m,)
-    bias: Array  # (m,) sqrt(reg_i) norm_i
+    sigma: Array  # (m,); it and those below are empty where radii do not grow
+    norm: Array  # (m,)
+    reg: Array  # (m,)
     extra: float  # 2 log(m / delta)
     width: Array  # (2,) W at the deployed state, and what rounding has left out of it
-    moved: Ints  # (k,) the knobs moved by the last update
+    moved: Ints  # (k,) the knobs moved by the last update, until the next search
 
 
 def new_local(lcb: LCB, tree: Ints) -> Local | None:
@@ -50,26 +51,28 @@ def new_local(lcb: LCB, tree: Ints) -> Local | None:
         return None
     if domain.leveled.size:
         return None
-    sigma, bias, extra = np.zeros(m), np.zeros(m), 0.0
+    sigma = norm = reg = np.empty(0)
+    extra = 0.0
     if isinstance(radius, BoundConfidence):
         if radius.sigma is None or radius.form != "logdet":
             return None
-        sigma = radius.sigma.copy()
-        bias = np.sqrt(lcb.estimators.reg) * radius.norm
+        sigma, norm, reg = radius.sigma, radius.norm, lcb.estimators.reg
         extra = 2.0 * float(np.log(m / radius.delta))
     elif not isinstance(radius, FixedRadius):
         return None
+    walk = walk_of(lcb, domain, features)
     return Local(
-        walk=walk_of(lcb, domain, features),
+        walk=walk,
         book=book,
         parts=new_parts(problem.graph),
         tree=tree,
         grows=int(not radius.constant),
         sigma=sigma,
-        bias=bias,
+        norm=norm,
+        reg=reg,
         extra=extra,
         width=np.zeros(2),
-        moved=np.empty(problem.knobs, np.int64),
+        moved=walk.trail.ring,
     )
 
 
@@ -98,9 +101,8 @@ def update(triggered: Ints, found: int, common: int, factor: float, local: Local
     flush(affected, common, book)
     if local.grows == 1:
         for i in affected:
-            walk.land.radii[i] = (
-                local.sigma[i] * np.sqrt(book.gain[i] + local.extra) + local.bias[i]
-            )
+            bias = np.sqrt(local.reg[i]) * local.norm[i]
+            walk.land.radii[i] = local.sigma[i] * np.sqrt(book.gain[i] + local.extra) + bias
     finite = True
     for p in range(found):
         knobs = parts.knobs[parts.knob_ends[p] : parts.knob_ends[p + 1]]
@@ -122,7 +124,7 @@ def update(triggered: Ints, found: int, common: int, factor: float, local: Local
     measure(affected, factor, book)
     _widen(affected, 1.0, local)
     for i in affected:
-        agenda.put_one(local.tree, i, book.due[i] - book.n[i])
+        agenda.put_one(local.tree, i, book.due, book.n)
     return moved
 
 

@@ -26,11 +26,9 @@ class Parts(Structure):
     scope: Ints
     touch_offsets: Ints  # (k + 1,)
     touch: Ints
-    search: Ints  # (1,) how many there were
-    free: Ints  # (k,) the search that freed a knob last
-    knob_part: Ints  # (k,) the part that a knob was last in; parts are never numbered twice
+    knob_part: Ints  # (k,) the part that a knob was last in, or the search that freed it since
     criterion_part: Ints  # (m,)
-    numbered: Ints  # (1,) the last part's number
+    numbered: Ints  # (1,) the last number of a search or a part; none is given twice
     knobs: Ints  # (k,) part after part
     criteria: Ints  # (m,) part after part
     affected: Ints  # (m,) all criteria of all parts, ascending
@@ -46,8 +44,6 @@ def new_parts(graph: Graph) -> Parts:
         scope=graph.scope_knobs,
         touch_offsets=graph.touch_offsets,
         touch=graph.touch_criteria,
-        search=np.zeros(1, np.int64),
-        free=np.zeros(k, np.int64),
         knob_part=np.zeros(k, np.int64),
         criterion_part=np.zeros(m, np.int64),
         numbered=np.zeros(1, np.int64),
@@ -63,32 +59,32 @@ def new_parts(graph: Graph) -> Parts:
 def find(around: Ints, parts: Parts) -> int:
     """Free what these criteria read and find the parts; how many, part p ending at ends[p + 1]."""
     scope_offsets, scope = parts.scope_offsets, parts.scope
-    parts.search[0] += 1
-    search, before = parts.search[0], parts.numbered[0]
+    parts.numbered[0] += 1
+    search = parts.numbered[0]
     for i in around:
         for n in range(scope_offsets[i], scope_offsets[i + 1]):
-            parts.free[scope[n]] = search
+            parts.knob_part[scope[n]] = search
     found = 0
     for i in around:
         for n in range(scope_offsets[i], scope_offsets[i + 1]):
-            if parts.knob_part[scope[n]] <= before:
-                _gather(scope[n], found, parts)
+            if parts.knob_part[scope[n]] == search:
+                _gather(scope[n], found, search, parts)
                 found += 1
     size = parts.criterion_ends[found]
     for c in range(size):
         parts.affected[c] = parts.criteria[c]
-    _in_order(parts.affected[:size], parts.criterion_part, before + 1)
+    _in_order(parts.affected[:size], parts.criterion_part, search)
     return found
 
 
 @inner
-def _gather(start: int, p: int, parts: Parts) -> None:
-    """The part of knob `start`: free knobs linked by criteria that read them."""
+def _gather(start: int, p: int, search: int, parts: Parts) -> None:
+    """The part of knob `start`: knobs freed by the search, linked by criteria that read them."""
     knobs, criteria = parts.knobs, parts.criteria
     first, begin = parts.knob_ends[p], parts.criterion_ends[p]
     end, last = first, begin
     parts.numbered[0] += 1
-    number, search = parts.numbered[0], parts.search[0]
+    number = parts.numbered[0]
     knobs[end] = start
     end += 1
     parts.knob_part[start] = number
@@ -105,7 +101,7 @@ def _gather(start: int, p: int, parts: Parts) -> None:
             last += 1
             for n in range(parts.scope_offsets[i], parts.scope_offsets[i + 1]):
                 other = parts.scope[n]
-                if parts.free[other] == search and parts.knob_part[other] != number:
+                if parts.knob_part[other] == search:
                     parts.knob_part[other] = number
                     knobs[end] = other
                     end += 1

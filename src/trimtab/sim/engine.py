@@ -192,7 +192,7 @@ def _advance(run: Run) -> int:
     run.ends[run.size[0]] = t[0]
     if clock[0] >= clock[1]:
         return ASK
-    found[0] = list_due(local.tree, common[0], run.due)
+    found[0] = list_due(local.tree, local.book.due, local.book.n, common[0], run.due)
     if found[0] == 0:
         return DONE
     found[1] = find(run.due[: found[0]], local.parts)

@@ -14,12 +14,10 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Monomials
-from trimtab.bases.features import offsets_of
 from trimtab.bases.monomial import MonomialArrays, feature
 from trimtab.compiled import Structure, bare, inner
 from trimtab.domain import BoundBox
 from trimtab.estimators.factor import invert
-from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers.line import Line, new_line
 
@@ -37,8 +35,6 @@ class Landscape(Structure):
     scope: Ints  # the knobs that a criterion reads
     touch_offsets: Ints  # (k + 1,)
     touch: Ints  # the criteria that read a knob
-    own_offsets: Ints  # (size of touch + 1,)
-    own: Ints  # the features by which the criterion reads the knob
     low: Array  # (k,)
     high: Array  # (k,)
     level_offsets: Ints  # (k + 1,)
@@ -49,7 +45,6 @@ class Landscape(Structure):
 class Work(Structure):
     """Where a search is; only the entries of its own criteria are ever touched."""
 
-    columns: Ints  # (m + 1,) where criterion i's inverse factor begins in U
     U: Array  # R_i^{-1}, column after column, the zeros above the diagonal left out
     u: Array  # (sum d,) R_i^{-1} phi_i at the present state
     rise: Array  # (most readers of a knob, degree + 1, widest d) the u_r of each reader
@@ -59,7 +54,6 @@ class Work(Structure):
 def new_landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
     """The LCB for the kernels: it only points at arrays that live as long as their LCB."""
     graph, book = lcb.problem.graph, lcb.estimators.book
-    own_offsets, own = _own(features.arrays, graph)
     return Landscape(
         maps=features.arrays,
         blocks=book.blocks,
@@ -70,8 +64,6 @@ def new_landscape(lcb: LCB, domain: BoundBox, features: Monomials) -> Landscape:
         scope=graph.scope_knobs,
         touch_offsets=graph.touch_offsets,
         touch=graph.touch_criteria,
-        own_offsets=own_offsets,
-        own=own,
         low=domain.low,
         high=domain.high,
         level_offsets=domain.level_offsets,
@@ -85,28 +77,21 @@ def new_work(land: Landscape) -> Work:
     d = np.diff(maps.offsets)
     degree = int(max(maps.p.max(initial=0), maps.q.max(initial=0)))
     readers = int(np.diff(land.touch_offsets).max())
-    columns = offsets_of(d * (d + 1) // 2)
     return Work(
-        columns=columns,
-        U=np.empty(int(columns[-1])),
+        U=np.empty(int((d * (d + 1) // 2).sum())),
         u=np.empty(int(maps.offsets[-1])),
         rise=np.empty((readers, degree + 1, int(d.max()))),
         line=new_line(degree, readers),
     )
 
 
-def _own(maps: MonomialArrays, graph: Graph) -> tuple[Ints, Ints]:
-    """The features of each pair of a knob and a criterion that reads it, in the order of touch."""
-    m = graph.criteria
-    owner = np.repeat(np.arange(m), np.diff(maps.offsets))
-    left, right = maps.p > 0, (maps.q > 0) & (maps.b != maps.a)
-    feature = np.concatenate((np.flatnonzero(left), np.flatnonzero(right)))
-    knob = np.concatenate((maps.a[left], maps.b[right])).astype(np.int64)
-    key = knob * m + owner[feature]
-    order = np.lexsort((feature, key))
-    pairs = np.repeat(np.arange(graph.knobs), np.diff(graph.touch_offsets)) * m
-    starts = np.searchsorted(key[order], pairs + graph.touch_criteria)
-    return np.append(starts, key.size), feature[order]
+@inner
+def column_of(i: int, land: Landscape) -> int:
+    """Where the inverse factor of criterion i begins in U, which has a row of d_i + 1 less than R.
+
+    One number per criterion less to keep.
+    """
+    return int(land.blocks[i] - land.maps.offsets[i] - i)
 
 
 @bare
@@ -114,7 +99,7 @@ def prepare(criteria: Ints, land: Landscape, work: Work) -> None:
     """Invert the factors of the criteria that take part."""
     for i in criteria:
         d = land.maps.offsets[i + 1] - land.maps.offsets[i]
-        invert(land.R, land.blocks[i], d, work.U, work.columns[i])
+        invert(land.R, land.blocks[i], d, work.U, column_of(i, land))
 
 
 @bare
@@ -125,7 +110,7 @@ def refresh(s: Array, criteria: Ints, land: Landscape, work: Work) -> float:
     for i in criteria:
         lo, hi = maps.offsets[i], maps.offsets[i + 1]
         u[lo:hi] = 0.0
-        column = work.columns[i]
+        column = column_of(i, land)
         for f in range(lo, hi):
             x = feature(i, f, s, maps)
             for r in range(f, hi):
@@ -177,22 +162,25 @@ def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
             for g in range(d):
                 rise[r, g] = 0.0
         degree = 0
-        for n in range(land.own_offsets[entry], land.own_offsets[entry + 1]):
-            f = land.own[n]
+        column = column_of(i, land)
+        for first in range(d):
+            f = lo + first
             x, r = scale[i], 0
             if a[f] == j:
                 r += p[f]
-            else:
-                x *= power(s[a[f]], p[f])
             if b[f] == j:
                 r += q[f]
-            else:
+            if r == 0:  # the knob is not in it
+                column += d - 1 - first
+                continue
+            if a[f] != j:
+                x *= power(s[a[f]], p[f])
+            if b[f] != j:
                 x *= power(s[b[f]], q[f])
             degree = max(degree, r)
-            first = f - lo
-            column = work.columns[i] + first * d - first * (first - 1) // 2 - first
             for g in range(first, d):
                 rise[r, g] += x * U[column + g]
+            column += d - 1 - first
         for r in range(Q.size):
             Q[r] = 0.0
         work.line.bonus[entry - begin] = weight * land.radii[i]

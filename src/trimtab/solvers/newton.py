@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.bases.features import offsets_of
 from trimtab.compiled import Structure, inner
-from trimtab.solvers.landscape import Landscape, Work, power, refresh
+from trimtab.solvers.landscape import Landscape, Work, column_of, power, refresh
 
 STEPS = 50
 HALVINGS = 12
@@ -32,40 +31,39 @@ CURVED = 1e-12  # relative: curvature below this is none
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Model(Structure):
-    """F near a state, to second order, and room for the step; only near knobs are ever touched."""
+    """F near a state, to second order, and room for the step; only near knobs are ever touched.
 
-    starts: Ints  # (m + 1,) where each criterion's block begins in H
-    H: Array  # the curvature of each criterion over its scope
+    Nothing in it outlives `polish`, and a search keeps its trail in the same memory.
+    """
+
+    H: Array  # the curvature of one criterion after another over its scope, row after row up to
+    #                    the diagonal
     slope: Array  # (k,)
     step: Array  # (k,)
     trial: Array  # (k,)
     inside: Ints  # (k,) the knobs in which F is smooth
     slot: Ints  # (k,) where in the scope at hand a knob is
-    diagonal: Array  # (k,)
+    diagonal: Array  # (k,) or longer
     p: Array  # (k,)
     Hp: Array  # (k,)
-    rest: Array  # (k,)
     B: Array  # (largest scope, widest d)
     along: Array  # (largest scope,)
 
 
 def new_model(land: Landscape) -> Model:
-    """Room for steps of all knobs."""
-    k = land.low.size
+    """Room for steps of all knobs, and for the trail of a search."""
+    k, m = land.low.size, land.radii.size
     n, d = np.diff(land.scope_offsets), np.diff(land.maps.offsets)
-    starts = offsets_of(n * n)
     return Model(
-        starts=starts,
-        H=np.empty(int(starts[-1])),
+        H=np.empty(int(max((n * (n + 1) // 2).sum(), d.sum()))),
         slope=np.empty(k),
         step=np.empty(k),
         trial=np.empty(k),
         inside=np.empty(k, np.int64),
         slot=np.empty(k, np.int64),
-        diagonal=np.empty(k),
+        diagonal=np.empty(max(k, m)),
         p=np.empty(k),
         Hp=np.empty(k),
-        rest=np.empty(k),
         B=np.empty((int(n.max()), int(d.max()))),
         along=np.empty(int(n.max())),
     )
@@ -165,6 +163,7 @@ def _quadratic_model(
     maps, slot, slope, B, along = land.maps, model.slot, model.slope, model.B, model.along
     offsets, first, second, scale = maps.offsets, maps.a, maps.b, maps.scale
     _clear(slope, criteria, land)
+    start = 0
     for i in criteria:
         lo, d = offsets[i], offsets[i + 1] - offsets[i]
         scope = land.scope[land.scope_offsets[i] : land.scope_offsets[i + 1]]
@@ -181,9 +180,10 @@ def _quadratic_model(
         length = np.sqrt(square)
         v = land.blocks[i] + d * (d + 1) // 2
         share = land.radii[i] / length if length > 0.0 else 0.0
-        block = model.H[model.starts[i] : model.starts[i] + n * n]
+        block = model.H[start : start + n * (n + 1) // 2]
         block[:] = 0.0
-        column = work.columns[i]
+        start += block.size
+        column = column_of(i, land)
         for f in range(lo, lo + d):
             m = maps.p[f] if free[first[f]] >= 0 else 0
             n_b = maps.q[f] if free[second[f]] >= 0 else 0
@@ -202,18 +202,19 @@ def _quadratic_model(
                 slope[first[f]] += c * pull * by_a
                 _add_column(B[a], scale[i] * by_a, work.U, column, f - lo, d)
                 if m > 1:
-                    block[a * n + a] += c * pull * m * (m - 1) * power(x, m - 2) * right
+                    block[_at(a, a)] += c * pull * m * (m - 1) * power(x, m - 2) * right
             if n_b > 0:
                 by_b = n_b * left * power(y, n_b - 1)
                 slope[second[f]] += c * pull * by_b
                 _add_column(B[b], scale[i] * by_b, work.U, column, f - lo, d)
                 if n_b > 1:
                     bend = n_b * (n_b - 1) * left * power(y, n_b - 2)
-                    block[b * n + b] += c * pull * bend
+                    block[_at(b, b)] += c * pull * bend
             if m > 0 and n_b > 0:
                 mixed = c * pull * m * n_b * power(x, m - 1) * power(y, n_b - 1)
-                block[a * n + b] += mixed
-                block[b * n + a] += mixed
+                block[_at(a, b)] += mixed
+                if a == b:
+                    block[_at(a, a)] += mixed
             column += d - (f - lo)
         if share == 0.0:
             continue
@@ -230,9 +231,14 @@ def _quadratic_model(
                 for g in range(d):
                     both += B[r, g] * B[t, g]
                 bend = land.weights[i] * share * (both - along[r] * along[t])
-                block[r * n + t] -= bend
-                if t < r:
-                    block[t * n + r] -= bend
+                block[_at(r, t)] -= bend
+
+
+@inner
+def _at(a: int, b: int) -> int:
+    """Where in its block the curvature by two knobs of a scope is."""
+    low, high = min(a, b), max(a, b)
+    return high * (high + 1) // 2 + low
 
 
 @inner
@@ -246,18 +252,20 @@ def _times_p(criteria: Ints, land: Landscape, model: Model, free: Ints) -> None:
     """Hp, the curvature times p."""
     H, p, out = model.H, model.p, model.Hp
     _clear(out, criteria, land)
+    h = 0
     for i in criteria:
-        lo, hi = land.scope_offsets[i], land.scope_offsets[i + 1]
-        h = model.starts[i]
-        for r in range(lo, hi):
-            if free[land.scope[r]] < 0:
-                h += hi - lo
-                continue
-            x = 0.0
-            for c in range(lo, hi):
-                x += H[h] * p[land.scope[c]]
-                h += 1
-            out[land.scope[r]] += x
+        lo, n = land.scope_offsets[i], land.scope_offsets[i + 1] - land.scope_offsets[i]
+        for r in range(n):
+            row = h + r * (r + 1) // 2
+            if free[land.scope[lo + r]] >= 0:
+                x = 0.0
+                for c in range(r):
+                    x += H[row + c] * p[land.scope[lo + c]]
+                for c in range(r, n):  # down the column
+                    x += H[row + r] * p[land.scope[lo + c]]
+                    row += c + 1
+                out[land.scope[lo + r]] += x
+        h += n * (n + 1) // 2
 
 
 @inner
@@ -265,21 +273,24 @@ def _conjugate_gradients(
     inside: Ints, criteria: Ints, land: Landscape, model: Model, free: Ints, accuracy: float
 ) -> None:
     """Solve curvature step = -slope over the inside knobs, until the curvature turns negative."""
-    slope, step, diagonal = model.slope, model.step, model.diagonal
-    p, Hp, rest = model.p, model.Hp, model.rest
+    step, diagonal, p, Hp = model.step, model.diagonal, model.p, model.Hp
+    rest = model.slope  # which is not needed any more, with its sign changed
     _clear(diagonal, criteria, land)
     _clear(p, criteria, land)
+    h = 0
     for i in criteria:
         lo, hi = land.scope_offsets[i], land.scope_offsets[i + 1]
         for r in range(hi - lo):
-            diagonal[land.scope[lo + r]] += model.H[model.starts[i] + r * (hi - lo) + r]
+            h += r
+            diagonal[land.scope[lo + r]] += model.H[h]
+            h += 1
     top = 0.0
     for j in inside:
         top = max(top, abs(diagonal[j]))
     rho = 0.0
     for j in inside:
         step[j] = 0.0
-        rest[j] = -slope[j]
+        rest[j] = -rest[j]
         diagonal[j] = max(diagonal[j], CURVED * top)
         if diagonal[j] == 0.0:
             diagonal[j] = 1.0

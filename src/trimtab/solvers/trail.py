@@ -9,52 +9,57 @@ import numpy as np
 from trimtab.arrays import Array, Bools, Ints
 from trimtab.compiled import Structure, inner
 from trimtab.solvers.landscape import Landscape
+from trimtab.solvers.newton import Model
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trail(Structure):
-    """The knobs still to look at, and what has changed since the last mark."""
+    """The knobs still to look at, and what has changed since the last mark.
 
-    ring: Ints  # (k,) first come, first served
+    Those marked * are lost when Newton's method polishes a state, which is done between
+    searches only, when the queue is empty and nothing will be undone.
+    """
+
+    ring: Ints  # (k,) * first come, first served
     ends: Ints  # (2,) where the next one is, and how many there are
     waiting: Ints  # (k,) 1 for the knobs on it, 0 for others, -1 for those that are not free
     mark: Ints  # (1,)
-    moved: Ints  # (k,) the knobs moved since
-    was: Array  # (k,) where from
+    moved: Ints  # (k,) * the knobs moved since
+    was: Array  # (k,) * where from
     moved_at: Ints  # (k,) the last mark after which a knob was moved
-    changed: Ints  # (m,) the criteria changed since
-    u: Array  # (sum d,) their u then
+    changed: Ints  # (m,) * the criteria changed since
+    u: Array  # (sum d,) * their u then
     changed_at: Ints  # (m,)
     share: Array  # (m,) of its radius that a criterion is given; 1 unless it is disturbed
     sizes: Ints  # (2,) of moved and changed
     counts: Ints  # (3,) steps, kicks, kicks kept
     start: Array  # (1,) G where the last descent began
     tired: Bools  # (k,) kicked in vain, with nothing around it moved since
-    lifts: Array  # (k,) how far uphill a kick would be
-    order: Ints  # (k,) and the knobs in that order
+    lifts: Array  # (k,) * how far uphill a kick would be
+    order: Ints  # (k,) * and the knobs in that order
 
 
-def new_trail(land: Landscape) -> Trail:
-    """Room for a search of all knobs."""
+def new_trail(land: Landscape, model: Model) -> Trail:
+    """Room for a search of all knobs, most of it in what the model does not need meanwhile."""
     k, m = land.low.size, land.radii.size
     return Trail(
-        ring=np.empty(k, np.int64),
+        ring=model.inside,
         ends=np.zeros(2, np.int64),
         waiting=np.empty(k, np.int64),
         mark=np.zeros(1, np.int64),
-        moved=np.empty(k, np.int64),
-        was=np.empty(k),
+        moved=model.Hp.view(np.int64),
+        was=model.p,
         moved_at=np.empty(k, np.int64),
-        changed=np.empty(m, np.int64),
-        u=np.empty(int(land.maps.offsets[-1])),
+        changed=model.diagonal.view(np.int64)[:m],
+        u=model.H[: land.maps.offsets[-1]],
         changed_at=np.empty(m, np.int64),
         share=np.empty(m),
         sizes=np.zeros(2, np.int64),
         counts=np.zeros(3, np.int64),
         start=np.zeros(1),
         tired=np.empty(k, np.bool_),
-        lifts=np.empty(k),
-        order=np.empty(k, np.int64),
+        lifts=model.step,
+        order=model.slot,
     )
 
 

@@ -39,13 +39,14 @@ def walk_of(lcb: LCB, domain: BoundBox, features: Monomials) -> Walk:
     if known is None:
         k = lcb.problem.knobs
         land = new_landscape(lcb, domain, features)
+        model = new_model(land)
         known = _WALKS[lcb] = Walk(
             s=np.empty(k),
             current=np.empty(k),
             price=np.empty(k),
             land=land,
             work=new_work(land),
-            trail=new_trail(land),
-            model=new_model(land),
+            trail=new_trail(land, model),
+            model=model,
         )
     return known
