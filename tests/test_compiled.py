@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import Structure, bare, inner
+from trimtab.compiled import Structure, bare, inner, kernel
 from trimtab.compiled.structure import StructureType
 from trimtab.errors import InvalidInput
 
@@ -128,3 +129,48 @@ def test_a_call_of_an_inner_kernel_from_python_is_an_error() -> None:
         _third(9.0)
     with pytest.raises(TypeError):
         _third(9)  # of a type that no kernel has used
+
+
+# What is cached
+
+
+def thrice(x: float) -> float:
+    return 3.0 * x
+
+
+def hits_of_a_new_process() -> int:
+    """How often a kernel made now is found on disk."""
+    made = kernel.Kernel(thrice, kernel.BARE)
+    assert made(2.0) == 6.0
+    return sum(made.stats.cache_hits.values())
+
+
+def test_a_cached_kernel_is_out_of_date_when_any_source_has_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It contains kernels of other files, which numba does not look at."""
+    hits_of_a_new_process()
+    assert hits_of_a_new_process() == 1
+    monkeypatch.setattr(kernel, "sources", lambda: b"others")
+    assert hits_of_a_new_process() == 0
+    assert hits_of_a_new_process() == 1
+
+
+def test_all_sources_that_kernels_may_use_count(tmp_path: Path) -> None:
+    def digest(folder: str, text: str) -> bytes:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "some.py").write_text(text)
+        kernel.sources.cache_clear()
+        return kernel.sources(tmp_path)
+
+    try:
+        assert digest("solvers", "A = 1") != digest("solvers", "A = 2")
+        assert digest("cli", "A = 1") == digest("cli", "A = 2")
+    finally:
+        kernel.sources.cache_clear()
+
+
+def test_the_layers_on_top_have_no_kernels() -> None:
+    for layer in kernel.NO_KERNELS:
+        for path in (kernel.PACKAGE / layer).rglob("*.py"):
+            assert "trimtab.compiled" not in path.read_text(), path

@@ -130,7 +130,7 @@ def test_counters_name_the_work_of_each_route() -> None:
 
 
 @pytest.mark.parametrize("k", [FEW - 1, FEW])
-def test_grids_and_mixtures_are_for_many_knobs(k: int) -> None:
+def test_mixtures_are_for_many_knobs(k: int) -> None:
     graph = Graph.from_edges(k, [(j, (j + 1) % k) for j in range(k)])
     lcb = random_posterior(np.random.default_rng(k), graph, PairwiseQuadratic(), states=4)
     assert (solve(lcb, np.full(k, 0.5)).counters.entries > 0) == (k >= FEW)

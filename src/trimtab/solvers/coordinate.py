@@ -192,7 +192,10 @@ def polish_all(knobs: Ints, criteria: Ints, walk: Walk) -> float:
     land, work, model = walk.land, walk.work, walk.model
     value = _value(knobs, criteria, walk)
     free = walk.trail.waiting
-    return polish(s, value, current, price, knobs, criteria, SETTLED, land, work, model, free)
+    after = polish(s, value, current, price, knobs, criteria, SETTLED, land, work, model, free)
+    for i in criteria:
+        walk.trail.share[i] = 1.0  # it was lost
+    return after
 
 
 @bare

@@ -2,8 +2,8 @@
 
 On a knob with levels nothing else is allowed. Where every feature is linear in the free
 knobs, F is concave, so it has a minimiser at a vertex of the box; a price of movement
-adds a kink at the present value, and makes that one more candidate. Elsewhere a coarse
-grid is only a good place to start from.
+adds a kink at the present value, and makes that one more candidate. Elsewhere states that
+others have found are mixed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ MOST_WORK = 2**25  # table entries, times the features of each, of an exact solv
 MOST_CALLS = 2**12  # the same where every entry is a call of a basis in Python
 MOST_ENTRIES = 2**21  # of the elimination
 MOST_PRUNED = 200  # criteria, for a second try without dominated values
-GRID = 5  # values of a knob for a start
-GRID_ENTRIES = 4000  # per knob, for a start
 MIX_ENTRIES, MIX_ENTRIES_PER_KNOB = 10_000, 300  # for mixtures of states
 MERGED = 1e-3  # of a knob's interval: values this close are one
 
@@ -115,16 +113,6 @@ def exact(part: Part, values: list[Array]) -> Found | None:
         widest = int(problem.dims[part.criteria].max())
         work, most = tables.entries(part, _counts(values)) * widest, MOST_WORK
     return _eliminate(part, values, MOST_ENTRIES, prune=True) if work <= most else None
-
-
-def coarse(part: Part, domain: BoundBox) -> Found | None:
-    """The best of a coarse grid, or None where finding it would take too much work."""
-    j = part.knobs
-    axes = _axes(part, domain, np.linspace(domain.low[j], domain.high[j], GRID))
-    most = GRID_ENTRIES * part.knobs.size
-    if tables.entries(part, _counts(axes)) > most:
-        return None
-    return _eliminate(part, axes, most, prune=False)
 
 
 def mixture(part: Part, domain: BoundBox, states: Array, lookups: int, seed: int) -> Found | None:

@@ -40,7 +40,7 @@ class Model(Structure):
     #                    the diagonal
     slope: Array  # (k,)
     step: Array  # (k,)
-    trial: Array  # (k,)
+    trial: Array  # (k,) or longer
     inside: Ints  # (k,) the knobs in which F is smooth
     slot: Ints  # (k,) where in the scope at hand a knob is
     diagonal: Array  # (k,) or longer
@@ -58,7 +58,7 @@ def new_model(land: Landscape) -> Model:
         H=np.empty(int(max((n * (n + 1) // 2).sum(), d.sum()))),
         slope=np.empty(k),
         step=np.empty(k),
-        trial=np.empty(k),
+        trial=np.empty(max(k, m)),
         inside=np.empty(k, np.int64),
         slot=np.empty(k, np.int64),
         diagonal=np.empty(max(k, m)),

@@ -18,7 +18,7 @@ from trimtab.solvers.part import Part
 from trimtab.solvers.solution import TIED, Counters, Solution, better
 
 STEPS, STEPS_PER_KNOB = 1700, 3  # one-dimensional steps of kicks in a part, at effort 1
-STARTING, STARTING_PER_KNOB, MOST_STARTING = 250, 12, 1450  # and of descents from random starts
+STARTING, STARTING_PER_KNOB, MOST_STARTING = 250, 12, 1000  # and of descents from random starts
 AGREED = 3  # starts that lead to the best value again, at effort 1
 PATIENCE = 24  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
 SHARED, MANY = 1000, 100
@@ -29,7 +29,7 @@ LOOKUPS_PER_KNOB = 300  # among mixtures, at effort 1
 INSIDE = 0.2  # share of knobs inside their intervals from which on shakes do more than mixtures
 SHAKES, SHAKES_PER_KNOB = 10, 0.1  # whichever is more, at effort 1
 FEW_SHAKES = 5  # below FEW knobs, after the kicks
-FEW = 16  # knobs below which more descents and kicks do more than grids and mixtures
+FEW = 16  # knobs below which more descents and kicks do more than mixtures
 BUDGET = 2**27
 TOO_LARGE = (
     "the lower confidence bound is not finite at its minimum; the losses or radii are too large "
@@ -147,13 +147,10 @@ def _combine(
     """Descents from several starts, the best mixtures of what they find, and kicks from there."""
     n = part.knobs.size
     few = n < FEW
-    coarse = None if few else discrete.coarse(part, domain)
-    given = np.empty((0, n)) if coarse is None else coarse.values[None]
-    entries = 0 if coarse is None else coarse.entries
     long = _effort(part, effort)
-    minima = coordinate.descents(part, domain, features, given, long, seed, first)
+    minima = coordinate.descents(part, domain, features, np.empty((0, n)), long, seed, first)
     states = minima.states[np.argsort(minima.values, kind="stable")][:MINIMA]
-    value, steps = float(minima.values.min()), int(minima.counts[0])
+    value, steps, entries = float(minima.values.min()), int(minima.counts[0]), 0
     lookups = _times(effort, LOOKUPS_PER_KNOB * n)
     agreed = np.count_nonzero(minima.values <= value + coordinate.SAME * abs(value))
     for c in range(0 if few or agreed > AGREED else _times(effort, MIXTURES)):
