@@ -129,11 +129,16 @@ def test_counters_name_the_work_of_each_route() -> None:
     assert counters.steps >= 2
 
 
-@pytest.mark.parametrize("k", [FEW - 1, FEW])
-def test_mixtures_are_for_many_knobs(k: int) -> None:
-    graph = Graph.from_edges(k, [(j, (j + 1) % k) for j in range(k)])
-    lcb = random_posterior(np.random.default_rng(k), graph, PairwiseQuadratic(), states=4)
-    assert (solve(lcb, np.full(k, 0.5)).counters.entries > 0) == (k >= FEW)
+@pytest.mark.parametrize("k", [FEW - 1, 3 * FEW])
+def test_mixtures_are_for_many_knobs_whose_minima_differ(k: int) -> None:
+    rng = np.random.default_rng(k)
+    mixed = 0
+    for _ in range(4):
+        pairs = [(j, (j + 1) % k) for j in range(k)] + [rng.permutation(k)[:2] for _ in range(k)]
+        graph = Graph.from_edges(k, {(int(min(e)), int(max(e))) for e in pairs})
+        lcb = random_posterior(rng, graph, PairwiseQuadratic(), states=12)
+        mixed += solve(lcb, np.full(k, 0.5)).counters.entries > 0
+    assert (mixed > 0) == (k >= FEW)
 
 
 # The same again
