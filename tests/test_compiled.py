@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
+from numba import types
+from numba.core.types.functions import BaseFunction
 
-from trimtab.arrays import Array, Ints
-from trimtab.compiled import Structure, bare, inner
+import trimtab as tt
+from trimtab.arrays import Array, Ints, read_only
+from trimtab.bases.monomial import fill
+from trimtab.compiled import Structure, bare, inner, library
 from trimtab.errors import InvalidInput
 
 
@@ -118,3 +123,49 @@ def test_a_call_of_an_inner_kernel_from_python_is_an_error() -> None:
         _third(9.0)
     with pytest.raises(TypeError):
         _third(9)  # of a type that no kernel has used
+
+
+def compiled_part(power: int) -> Any:
+    """A part that is compiled now, from a source of its own."""
+
+    def part(x: float) -> float:
+        return x * x + power
+
+    kernel: Any = inner(part)
+    kernel.compile((types.float64,))
+    return kernel.overloads[(types.float64,)]
+
+
+def test_bare_kernels_take_the_few_steps_they_need() -> None:
+    steps = compiled_part(1).metadata["pipeline_times"]["bare"]
+    assert len(steps) == len(library.STEPS)
+
+
+def test_operators_are_looked_for_once_and_only_while_our_own_kernels_compile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, find, looked = BaseFunction.get_call_type, library._find_call, []
+
+    def counted(function: Any, *args: Any) -> Any:
+        looked.append(function)
+        return find(function, *args)
+
+    monkeypatch.setattr(library, "_find_call", counted)
+    monkeypatch.setattr(library, "_calls", {})
+    compiled_part(2)
+    assert looked
+    looked.clear()
+    compiled_part(2)
+    assert not looked
+    assert BaseFunction.get_call_type is before
+
+
+def test_features_are_one_kernel_read_only_or_not() -> None:
+    problem = tt.Problem(tt.Graph.complete(2))
+    phi = np.empty(problem.features.offsets[-1])
+    state, criteria = np.full(2, 0.5), np.arange(2)
+    problem.features.fill(phi, state, criteria)
+    known = len(fill.signatures)  # type: ignore[attr-defined]
+    problem.features.fill(phi, read_only(state), read_only(criteria))
+    assert len(fill.signatures) == known  # type: ignore[attr-defined]
+    assert phi[1] > 0.0
