@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numba import types
+from numba.core.types.functions import BaseFunction
 
-from trimtab.arrays import Array, Ints
-from trimtab.compiled import Structure, bare, inner, kernel
+import trimtab as tt
+from trimtab.arrays import Array, Ints, read_only
+from trimtab.bases.monomial import fill
+from trimtab.compiled import Structure, bare, inner, kernel, library
 from trimtab.compiled.structure import StructureType
 from trimtab.errors import InvalidInput
 
@@ -174,3 +179,52 @@ def test_the_layers_on_top_have_no_kernels() -> None:
     for layer in kernel.NO_KERNELS:
         for path in (kernel.PACKAGE / layer).rglob("*.py"):
             assert "trimtab.compiled" not in path.read_text(), path
+
+
+# How kernels are compiled
+
+
+def compiled_part(power: int) -> Any:
+    """A part that is compiled now, from a source of its own."""
+
+    def part(x: float) -> float:
+        return x * x + power
+
+    kernel: Any = inner(part)
+    kernel.compile((types.float64,))
+    return kernel.overloads[(types.float64,)]
+
+
+def test_bare_kernels_take_the_few_steps_they_need() -> None:
+    steps = compiled_part(1).metadata["pipeline_times"]["bare"]
+    assert len(steps) == len(library.STEPS)
+
+
+def test_operators_are_looked_for_once_and_only_while_our_own_kernels_compile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    find, looked = library._find_call, []
+
+    def counted(function: Any, *args: Any) -> Any:
+        looked.append(function)
+        return find(function, *args)
+
+    monkeypatch.setattr(library, "_find_call", counted)
+    monkeypatch.setattr(library, "_calls", {})
+    compiled_part(2)
+    assert looked
+    looked.clear()
+    compiled_part(2)
+    assert not looked
+    assert BaseFunction.get_call_type is not library._known_call
+
+
+def test_features_are_one_kernel_read_only_or_not() -> None:
+    problem = tt.Problem(tt.Graph.complete(2))
+    phi = np.empty(problem.features.offsets[-1])
+    state, criteria = np.full(2, 0.5), np.arange(2)
+    problem.features.fill(phi, state, criteria)
+    known = len(fill.signatures)  # type: ignore[attr-defined]
+    problem.features.fill(phi, read_only(state), read_only(criteria))
+    assert len(fill.signatures) == known  # type: ignore[attr-defined]
+    assert phi[1] > 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import Array, Ints, read_only
 from trimtab.compiled import bare
 from trimtab.estimators import NodewiseEstimators, Radius
 from trimtab.estimators.book import Book
@@ -48,6 +48,7 @@ class LCB:
         phi = np.empty_like(book.phi)
         problem.features.fill(phi, state, asked)
         means, widths = np.empty(asked.size), np.empty(asked.size)
+        asked = read_only(asked.view())  # so that one kernel serves all
         _terms(asked, phi, book, problem.weights, self.radii, means, widths)
         return means, widths
 

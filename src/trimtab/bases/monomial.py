@@ -164,7 +164,8 @@ class Monomials:
 
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
-        fill(phi, state, criteria, self.arrays)
+        # Both may be read-only or not: views that are, so that one kernel serves all.
+        fill(phi, read_only(state.view()), read_only(criteria.view()), self.arrays)
 
     def jacobian(self, criterion: int, state: Array) -> Array:
         """The derivatives of phi_i by the knobs of its scope: (d_i, size of the scope)."""

@@ -9,22 +9,46 @@ docs/decisions/0013 has the figures.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, ClassVar
 
 import numba
 from numba import _dynfunc
+from numba.core import typed_passes as typed
+from numba.core import untyped_passes as untyped
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_machinery import PassManager
+from numba.core.targetconfig import ConfigStack
+from numba.core.types.functions import BaseFunction
+
+# What it takes to compile a bare kernel. Numba has twice as many steps, for closures, generators,
+# arrays as operands and the like, none of which a kernel has that makes no arrays.
+STEPS = (
+    untyped.TranslateByteCode,
+    untyped.FixupArgs,
+    untyped.IRProcessing,
+    untyped.ReconstructSSA,
+    typed.NopythonTypeInference,
+    typed.PreLowerStripPhis,
+    typed.NoPythonSupportedFeatureValidation,
+    typed.IRLegalization,
+    typed.AnnotateTypes,
+    typed.NativeLowering,
+    typed.NoPythonBackend,
+)
 
 
-class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a part: never run by itself."""
-
+class _Library(JITCodeLibrary):  # type: ignore[misc]
     def _optimize_functions(self, module: Any) -> None:
         """Leave the code as it is; the whole is optimised."""
         module.data_layout = self._codegen._data_layout
+
+
+class PartLibrary(_Library):
+    """The code of a part: never run by itself."""
 
     def finalize(self) -> None:
         """Take no more code."""
@@ -32,7 +56,7 @@ class PartLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
+class WholeLibrary(_Library):
     """The code of a whole: its own and that of its parts."""
 
     def finalize(self) -> None:
@@ -85,17 +109,53 @@ class _Compiler(Compiler):  # type: ignore[misc]
         state = self.state
         state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        return super().define_pipelines()
+        state.flags.no_cfunc_wrapper = True
+        if state.flags.nrt:
+            return super().define_pipelines()
+        manager = PassManager("bare")
+        for step in STEPS:
+            manager.add_pass(step, step.__name__)
+        manager.finalize()
+        return [manager]
 
     def compile_extra(self, kernel: Callable[..., Any]) -> Any:
         """Compile with the collector of garbage off: numba makes much that lives on."""
         collecting = gc.isenabled()
         gc.disable()
         try:
-            return super().compile_extra(kernel)
+            with _calls_remembered():
+                return super().compile_extra(kernel)
         finally:
             if collecting:
                 gc.enable()
+
+
+_find_call: Any = BaseFunction.get_call_type
+_calls: dict[Any, tuple[Any, Any]] = {}
+
+
+def _known_call(function: Any, context: Any, args: Any, kws: dict[str, Any]) -> Any:
+    """The signature of a call of what numba knows by itself, looked for once under each settings.
+
+    Numba tries all definitions of an operator at every place where it stands.
+    """
+    key = function, args, tuple(kws.items()), ConfigStack.top_or_none()
+    if key not in _calls:
+        signature = _find_call(function, context, args, kws)
+        _calls[key] = signature, function._impl_keys[signature.args]
+    signature, function._impl_keys[signature.args] = _calls[key]
+    return signature
+
+
+@contextmanager
+def _calls_remembered() -> Iterator[None]:
+    """While our own kernels compile, calls are looked for once."""
+    before: Any = BaseFunction.get_call_type
+    BaseFunction.get_call_type = _known_call  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        BaseFunction.get_call_type = before  # type: ignore[method-assign]
 
 
 class WholeCompiler(_Compiler):
@@ -110,9 +170,9 @@ class PartCompiler(_Compiler):
     library = PartLibrary
 
     def define_pipelines(self) -> Any:
-        """The usual steps, without asking for machine code."""
+        """The same steps, without asking for machine code."""
         flags = self.state.flags
-        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        flags.no_compile = flags.no_cpython_wrapper = True
         return super().define_pipelines()
 
     def compile_extra(self, kernel: Callable[..., Any]) -> Any:

@@ -36,7 +36,7 @@ from numba.extending import (
     unbox,
 )
 from numba.np.arrayobj import make_array, populate_array
-from numba.np.numpy_support import from_dtype
+from numba.np.numpy_support import as_dtype, from_dtype
 
 from trimtab.errors import InvalidInput
 
@@ -153,6 +153,12 @@ class _StructureAttributes(AttributeTemplate):
         return None if place is None else place.kind
 
 
+@cache
+def _size(kind: types.Array) -> int:
+    """The bytes of an entry; numba's own way makes a module of code each time."""
+    return as_dtype(kind.dtype).itemsize
+
+
 @lower_getattr_generic(StructureType)
 def _getattr(context: Any, builder: Any, kind: StructureType, table: Any, name: str) -> Any:
     at, part = kind.places[name]
@@ -169,7 +175,7 @@ def _getattr(context: Any, builder: Any, kind: StructureType, table: Any, name: 
     if part == types.float64:
         return builder.bitcast(word(0), ir.DoubleType())
     array = make_array(part)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(part.dtype))
+    size = _size(part)
     shape = [word(1 + n) for n in range(part.ndim)]
     strides = [WORD(size)]
     for length in shape[:0:-1]:

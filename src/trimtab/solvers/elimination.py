@@ -19,7 +19,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import Structure, bare, compiled, inner
+from trimtab.compiled import Structure, bare, inner
 from trimtab.solvers.order import elimination_order
 from trimtab.solvers.solution import TIED
 
@@ -94,7 +94,6 @@ def plan(scopes: Sequence[Ints], counts: Ints, most: int) -> Plan | None:
 # The layout
 
 
-@compiled
 def _lay_out(
     scope_offsets: Ints,
     scopes: Ints,
@@ -110,48 +109,36 @@ def _lay_out(
     to the bucket of its first variable to be eliminated, and one that reads no variable to
     the last bucket, whose message is the answer.
     """
-    n, inputs = order.size, scope_offsets.size - 1
+    n, sizes = order.size, np.diff(scope_offsets)
     rank = np.empty(n, np.int64)
-    for t in range(n):
-        rank[order[t]] = t
-    bucket = np.empty(inputs, np.int64)
-    begins = np.zeros(inputs + 2, np.int64)
-    input_offsets = np.zeros(n + 1, np.int64)
-    heard = np.zeros(n, np.int64)
-    for i in range(inputs):
-        size = 1
-        first = n - 1
-        for p in range(scope_offsets[i], scope_offsets[i + 1]):
-            first = min(first, rank[scopes[p]])
-            size *= counts[scopes[p]]
-        bucket[i] = first
-        begins[i + 1] = begins[i] + size
-        input_offsets[first + 1] += 1
-        heard[first] += i < factors
-    begins[inputs + 1] = begins[inputs] + 1
-    stride_offsets = np.zeros(n + 1, np.int64)
-    for t in range(n):
-        width = bag_offsets[t + 1] - bag_offsets[t] + 1
-        stride_offsets[t + 1] = stride_offsets[t] + width * input_offsets[t + 1]
-        input_offsets[t + 1] += input_offsets[t]
-    starts = np.empty(inputs, np.int64)
-    strides = np.zeros(stride_offsets[n], np.int64)
-    taken = np.zeros(n, np.int64)
-    for i in range(inputs):
-        t = bucket[i]
-        starts[input_offsets[t] + taken[t]] = begins[i]
-        stride = 1
-        for p in range(scope_offsets[i + 1] - 1, scope_offsets[i] - 1, -1):
-            place = 0
-            while place < bag_offsets[t + 1] - bag_offsets[t]:
-                if bags[bag_offsets[t] + place] == scopes[p]:
-                    break
-                place += 1
-            row = stride_offsets[t] + place * (input_offsets[t + 1] - input_offsets[t])
-            strides[row + taken[t]] = stride
-            stride *= counts[scopes[p]]
-        taken[t] += 1
-    return begins, input_offsets, heard, starts, stride_offsets, strides
+    rank[order] = np.arange(n)
+    rows = np.repeat(np.arange(sizes.size), sizes)  # the input of each entry of `scopes`
+    bucket = np.full(sizes.size, n - 1)
+    np.minimum.at(bucket, rows, rank[scopes])
+    left = np.ones(sizes.size, np.int64)  # the table's size, by the variables visited so far
+    strides_in = np.empty(scopes.size, np.int64)
+    for back in range(1, int(sizes.max(initial=0)) + 1):  # from the last variable to the first
+        long = np.flatnonzero(sizes >= back)
+        entry = scope_offsets[long + 1] - back
+        strides_in[entry] = left[long]
+        left[long] *= counts[scopes[entry]]
+    begins = np.append(offsets_of(left), left.sum() + 1)
+    inputs = np.bincount(bucket, minlength=n)
+    input_offsets = offsets_of(inputs)
+    heard = np.bincount(bucket[:factors], minlength=n)
+    widths = np.diff(bag_offsets) + 1
+    stride_offsets = offsets_of(widths * inputs)
+    by_bucket = np.argsort(bucket, kind="stable")
+    taken = np.empty(sizes.size, np.int64)  # an input's number in its bucket
+    taken[by_bucket] = np.arange(sizes.size) - input_offsets[bucket[by_bucket]]
+    t = bucket[rows]
+    known = np.append(np.repeat(np.arange(n), widths - 1) * n + bags, n * n)  # ascending
+    found = np.searchsorted(known, t * n + scopes)
+    inside = known[found] == t * n + scopes
+    place = np.where(inside, found - bag_offsets[t], widths[t] - 1)
+    strides = np.zeros(stride_offsets[-1], np.int64)
+    strides[stride_offsets[t] + place * inputs[t] + taken[rows]] = strides_in
+    return begins, input_offsets, heard, begins[by_bucket], stride_offsets, strides
 
 
 # The minimum
