@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
+from tests.builders import random_posterior
 from trimtab.arrays import Array
 from trimtab.bases import Monomials
 from trimtab.domain import BoundBox
@@ -139,3 +140,15 @@ def test_radii_that_grow_from_nothing_lead_to_better_minima() -> None:
             better += bool(by_grades.values[0] < at_once.values[0] - margin)
             worse += bool(by_grades.values[0] > at_once.values[0] + margin)
     assert better > worse
+
+
+def test_knobs_on_levels_are_not_inside() -> None:
+    """A part of nearly only levels is kicked, although none of them is at an end."""
+    rng = np.random.default_rng(0)
+    ring = tt.Graph.from_edges(K, [(j, (j + 1) % K) for j in range(K)])
+    levels = {j: [0.3, 0.5, 0.7] for j in range(K - 1)}
+    domain = tt.Box(levels=levels)
+    lcb = random_posterior(rng, ring, tt.bases.PairwiseQuadratic(), states=6, domain=domain)
+    found = solve(lcb, np.full(K, 0.5))
+    assert inside(found.state) > INSIDE
+    assert found.counters.kicks != SHAKES

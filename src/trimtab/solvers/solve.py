@@ -171,9 +171,10 @@ def _combine(
 
 
 def _inside(state: Array, part: Part, domain: BoundBox) -> float:
-    """The share of the part's knobs that are inside their intervals."""
+    """The share of the part's knobs that are inside their intervals, and not on levels."""
     j = part.knobs
-    return float(np.mean((domain.low[j] < state) & (state < domain.high[j])))
+    free = domain.level_offsets[j] == domain.level_offsets[j + 1]
+    return float(np.mean(free & (domain.low[j] < state) & (state < domain.high[j])))
 
 
 def _effort(part: Part, effort: float) -> coordinate.Effort:
