@@ -13,7 +13,7 @@ from benchmarks.league import report, rivals, run, training
 from benchmarks.league.match import Score, match
 from benchmarks.league.players import ENTRIES, Entry, Ours
 from benchmarks.league.run import Job, Run, Store
-from benchmarks.league.standings import interval, tables
+from benchmarks.league.standings import MAIN, interval, tables
 from benchmarks.league.worlds import Place, Setting, settings
 from trimtab.arrays import Array
 from trimtab.estimators import confidence
@@ -394,6 +394,14 @@ def test_report_says_plainly_where_the_promise_is_broken(tmp_path: Path) -> None
 
 
 # Training.
+
+
+def test_everybody_has_a_mark_of_their_own() -> None:
+    marks = report.markers()
+    assert {MAIN, *marks} == {entry.name for entry in ENTRIES}
+    for ours in (True, False):
+        mine = [marks[e.name] for e in ENTRIES if e.ours == ours and e.name != MAIN]
+        assert len(set(mine)) == len(mine)
 
 
 def test_training_tries_every_choice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 PROVEN = f"{MAIN}, proven radius"
+RIVAL_MARKS = "XsD^v<>Ph"
 OURS = {entry.name for entry in ENTRIES if entry.ours}
 UNCOMMON = tuple(e.name for e in ENTRIES if e.ours and e.slow)  # only in the tables
 CUT = 8.0  # where bars end
@@ -154,15 +155,18 @@ def _table(table: Table) -> list[str]:
     return lines
 
 
+def markers() -> dict[str, str]:
+    """A mark for everybody but Steady, our own first."""
+    ours = [e.name for e in ENTRIES if e.ours and e.name != MAIN]
+    rivals = [e.name for e in ENTRIES if not e.ours]
+    return dict(zip(ours, "o*vds^P", strict=True)) | dict(zip(rivals, RIVAL_MARKS, strict=False))
+
+
 def relative(found: Sequence[Table]) -> Canvas:
     """Every player's total as a multiple of Steady's, world by world."""
     canvas, (axes,) = figures.panels(1, columns=1, size=(9.4, 0.42 * len(found) + 1.9))
-    rivals = [e.name for e in ENTRIES if not e.ours]
-    markers = dict(zip(rivals, "XsD^v<>Ph", strict=False))
-    ours = [e.name for e in ENTRIES if e.ours and e.name != MAIN]
-    marks = dict(zip(ours, "o*vds^", strict=False))
     axes.axvline(1.0, color=figures.BLUE, linewidth=2.2)
-    for name in (*ours, *rivals):
+    for name, marker in markers().items():
         points = [
             (table.relative(name), len(found) - 1 - row)
             for row, table in enumerate(found)
@@ -174,7 +178,7 @@ def relative(found: Sequence[Table]) -> Canvas:
             axes.scatter(
                 x,
                 y,
-                marker=marks.get(name) or markers[name],
+                marker=marker,
                 s=42,
                 facecolors=figures.BLUE if name == PROVEN else "none" if mine else figures.ORANGE,
                 edgecolors=figures.BLUE if mine else "white",
