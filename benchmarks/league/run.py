@@ -33,7 +33,7 @@ from benchmarks.league.worlds import settings
 from trimtab.sim.sweep.blas import one_blas_thread
 
 HERE = Path(__file__).resolve().parent
-HORIZON, SEEDS = 5_000, 3
+HORIZON, SEEDS = 5_000, 6
 FIRST = 100  # the first seed; lower ones were used while the league was built
 SLOW_SEEDS = 2  # of slow players
 QUICK_HORIZON = 500
