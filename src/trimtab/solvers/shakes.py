@@ -17,7 +17,7 @@ from trimtab.solvers.trail import remind, set_mark
 from trimtab.solvers.walk import Walk
 
 QUIET, LOUD = 0.5, 1.5  # times its radius: what a criterion that is disturbed is given
-SHAKEN = 50  # criteria disturbed together
+SHAKEN = 100  # knobs concerned, or a few more
 ROUGH, FINE = 5e-3, 2e-4  # of the width along a knob: gains left alone while disturbed, and then
 MOST_STEPS = 4  # per knob concerned
 PICK = -1  # what a random number decides, where others are about a criterion
@@ -29,8 +29,9 @@ def shake(knobs: Ints, n: int, seed: int, tied: float, walk: Walk) -> None:
     trail = walk.trail
     set_mark(trail)
     _disturb(knobs[int(uniform(seed, n, PICK) * knobs.size)], n, seed, walk)
+    disturbed = trail.sizes[1]
     go_down(ROUGH, MOST_STEPS * trail.ends[1], int(NOBODY), walk)
-    for c in range(trail.sizes[1]):
+    for c in range(disturbed):
         trail.share[trail.changed[c]] = 1.0
         _remind_scope(trail.changed[c], walk)
     go_down(FINE, MOST_STEPS * trail.ends[1], int(NOBODY), walk)
@@ -45,9 +46,9 @@ def shake(knobs: Ints, n: int, seed: int, tied: float, walk: Walk) -> None:
 def _disturb(j: int, n: int, seed: int, walk: Walk) -> None:
     """Other radii for the criteria nearest to knob j; all knobs they read are to be looked at."""
     land, trail = walk.land, walk.trail
-    size = looked = 0
+    looked = 0
     remind(j, trail)
-    while size < SHAKEN and looked < trail.ends[1]:
+    while trail.ends[1] < SHAKEN and looked < trail.ends[1]:
         near = trail.ring[(trail.ends[0] + looked) % trail.ring.size]
         looked += 1
         for c in range(land.touch_offsets[near], land.touch_offsets[near + 1]):
@@ -56,7 +57,6 @@ def _disturb(j: int, n: int, seed: int, walk: Walk) -> None:
                 remember(i, walk)
                 trail.share[i] = QUIET + (LOUD - QUIET) * uniform(seed, n, i)
                 _remind_scope(i, walk)
-                size += 1
 
 
 @inner
