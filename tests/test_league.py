@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import runpy
+from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 
@@ -393,15 +395,28 @@ def test_report_says_plainly_where_the_promise_is_broken(tmp_path: Path) -> None
         assert f"figures/{name}.png" in text
 
 
-# Training.
-
-
 def test_everybody_has_a_mark_of_their_own() -> None:
     marks = report.markers()
     assert {MAIN, *marks} == {entry.name for entry in ENTRIES}
     for ours in (True, False):
         mine = [marks[e.name] for e in ENTRIES if e.ours == ours and e.name != MAIN]
         assert len(set(mine)) == len(mine)
+
+
+def test_what_the_command_has_played_is_not_left_out() -> None:
+    """Python makes the command a second module, whose jobs are of another class."""
+    command = runpy.run_path(run.__file__)
+    runs = [
+        Run(command["Job"](*astuple(made.job)), made.score, 0.0)
+        for world in settings(ROUNDS)
+        for made in made_up(world.name, "SPSA", [1.0, 1.0])
+    ]
+    text = report.text([], runs)
+    assert "Matches left out" in text
+    assert "SPSA" not in text.partition("Matches left out")[2].partition("\n")[0]
+
+
+# Training.
 
 
 def test_training_tries_every_choice(capsys: pytest.CaptureFixture[str]) -> None:

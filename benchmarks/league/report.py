@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import astuple
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,8 +55,8 @@ def text(found: Sequence[Table], runs: Sequence[Run]) -> str:
     horizon = runs[0].job.horizon
     seeds = sorted({run.job.seed for run in runs})
     absent = [entry.name for entry in ENTRIES if not entry.installed()]
-    played = {run.job for run in runs}
-    unplayed = Counter(j.player for j in jobs(horizon, len(seeds)) if j not in played)
+    played = {astuple(run.job) for run in runs}  # the command's own Job is another class
+    unplayed = Counter(j.player for j in jobs(horizon, len(seeds)) if astuple(j) not in played)
     lines = [
         "# The league of stability",
         "",
