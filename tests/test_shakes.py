@@ -35,18 +35,18 @@ def played_long(seed: int) -> tuple[LCB, Array]:
     return policy.learner.lcb, current
 
 
-def settled(lcb: LCB, current: Array, shakes: int, seed: int = 0) -> float:
+def settled(lcb: LCB, current: Array, shakes: int, seed: int = 0, price: float = 0.0) -> float:
     """G where a search from the present state ends that only shakes."""
     problem = lcb.problem
     assert isinstance(problem.domain, BoundBox)
     assert isinstance(problem.features, Monomials)
     knobs, criteria = next(iter(problem.graph.components()))
     part = Part(
-        lcb=lcb, now=current, knobs=knobs.copy(), criteria=criteria.copy(), price=np.zeros(K)
+        lcb=lcb, now=current, knobs=knobs.copy(), criteria=criteria.copy(), price=np.full(K, price)
     )
     found = settle(part, problem.domain, problem.features, current, Effort(shakes=shakes), seed)
     assert found.counts[1] == shakes
-    assert found.values[0] == pytest.approx(lcb.value(part.put(found.states[0])), rel=1e-12)
+    assert found.values[0] == pytest.approx(part.value(part.put(found.states[0])), rel=1e-12)
     return float(found.values[0])
 
 
@@ -112,6 +112,15 @@ def test_a_price_is_paid_for_shakes_too() -> None:
     assert not stayed[:4].all()
     steps = np.random.default_rng(0).normal(scale=0.02, size=(2000, K))
     assert min(cost(np.clip(found.state + x, 0.0, 1.0)) for x in steps) >= found.value
+
+
+@pytest.mark.parametrize("price", [0.01, 0.03])
+def test_a_shake_is_kept_only_if_it_is_worth_its_price(price: float) -> None:
+    for seed in range(6):
+        lcb, current = played_long(seed)
+        now = np.clip(current + 0.1, 0.0, 1.0)
+        still, shaken = (settled(lcb, now, shakes, price=price) for shakes in (0, 60))
+        assert shaken <= still + 1e-3 * lcb.width(current)
 
 
 def test_shakes_leave_knobs_alone_that_are_not_free() -> None:
