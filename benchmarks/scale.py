@@ -28,6 +28,7 @@ import numpy as np
 
 import trimtab as tt
 from trimtab.compiled import Structure
+from trimtab.policies import LazyPolicy
 from trimtab.solvers import Solution
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +57,7 @@ def arrays_in(thing: object, known: dict[int, int]) -> None:
             arrays_in(getattr(thing, field.name), known)
 
 
-def memory_of(policy: tt.AsyncLazyGraphLinUCB) -> float:
+def memory_of(policy: LazyPolicy) -> float:
     """The arrays of a policy and its searches over the d x d matrices of all criteria."""
     known: dict[int, int] = {}
     learner, d = policy.learner, policy.problem.dims.astype(np.float64)

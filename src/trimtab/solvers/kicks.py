@@ -80,10 +80,9 @@ def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
 @inner
 def _lift(j: int, walk: Walk) -> float:
     """By how much G rises when knob j goes to its next best place; inf where it has none."""
-    s, land, line = walk.s, walk.land, walk.work.line
+    s, line = walk.s, walk.work.line
     degree, readers = face(j, walk)
-    levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
-    x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
+    x = _next_best(j, degree, readers, walk)
     if x == s[j]:
         return np.inf
     return height(x, degree, readers, line) - height(s[j], degree, readers, line)
@@ -92,11 +91,16 @@ def _lift(j: int, walk: Walk) -> float:
 @inner
 def _kick(j: int, walk: Walk) -> float:
     """Put knob j at its next best place; by how much G rises."""
-    s, land, line = walk.s, walk.land, walk.work.line
     degree, readers = face(j, walk)
+    return _jump(j, _next_best(j, degree, readers, walk), degree, readers, walk)
+
+
+@inner
+def _next_best(j: int, degree: int, readers: int, walk: Walk) -> float:
+    """The next best place of knob j along the line just made; where it is if there is none."""
+    s, land, line = walk.s, walk.land, walk.work.line
     levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
-    x = elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
-    return _jump(j, x, degree, readers, walk)
+    return elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
 
 
 @inner
