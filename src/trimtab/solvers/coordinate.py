@@ -20,11 +20,12 @@ from trimtab.compiled import bare, inner
 from trimtab.domain import BoundBox
 from trimtab.solvers.kicks import kick_out
 from trimtab.solvers.landscape import prepare, refresh
+from trimtab.solvers.line import SETTLED
 from trimtab.solvers.newton import polish
 from trimtab.solvers.part import Part
 from trimtab.solvers.shakes import shake
 from trimtab.solvers.solution import TIED
-from trimtab.solvers.steps import NOBODY, SETTLED, go_down, start
+from trimtab.solvers.steps import NOBODY, go_down, start
 from trimtab.solvers.trail import begin, remind_all
 from trimtab.solvers.walk import Walk, walk_of
 
@@ -42,7 +43,7 @@ class Effort(NamedTuple):
     agreed: int = 0  # starts that lead to the best value again
     steps: int = 0  # of kicks
     patience: int = 0  # kicks in a row that fail
-    shakes: int = 0
+    shakes: int = 0  # steps of shakes
 
 
 class Minima(NamedTuple):
@@ -53,10 +54,16 @@ class Minima(NamedTuple):
     counts: Ints  # (3,) steps, kicks, kicks kept
 
 
+def walk_for(part: Part, domain: BoundBox, features: Monomials) -> Walk:
+    """What all searches of a part take: made once, since every factor is inverted for it."""
+    walk = walk_of(part.lcb, domain, features)
+    prepare(part.criteria, walk.land, walk.work)
+    return walk
+
+
 def descents(
     part: Part,
-    domain: BoundBox,
-    features: Monomials,
+    walk: Walk,
     given: Array,
     effort: Effort,
     seed: int,
@@ -67,7 +74,7 @@ def descents(
     There are random ones as long as there are steps for them and they do not agree. Those
     known before come first, and their steps count.
     """
-    walk = _prepared(part, domain, features)
+    _begin(part, walk)
     knobs, s, counts = part.knobs, walk.s, walk.trail.counts
     states: list[Array] = []
     values: list[float] = []
@@ -97,9 +104,9 @@ def descents(
     return Minima(np.stack(states), np.array(values), counts.copy())
 
 
-def graded(part: Part, domain: BoundBox, features: Monomials, seed: int) -> Minima:
+def graded(part: Part, walk: Walk, seed: int) -> Minima:
     """A local minimum from the present state, reached by way of those with smaller radii."""
-    walk = _prepared(part, domain, features)
+    _begin(part, walk)
     knobs, criteria = part.knobs, part.criteria
     value = np.inf
     for share in GRADES:
@@ -108,24 +115,26 @@ def graded(part: Part, domain: BoundBox, features: Monomials, seed: int) -> Mini
     return Minima(walk.s[knobs][None], np.array([value]), walk.trail.counts.copy())
 
 
-def settle(
-    part: Part, domain: BoundBox, features: Monomials, given: Array, effort: Effort, seed: int
-) -> Minima:
+def settle(part: Part, walk: Walk, given: Array, effort: Effort, seed: int) -> Minima:
     """The best that kicks from the state given, (n,), lead to, with all its digits."""
-    walk = _prepared(part, domain, features)
+    _begin(part, walk)
     knobs, criteria = part.knobs, part.criteria
     walk.s[knobs] = given
     value = search(knobs, criteria, COARSE, effort, seed, True, walk)
     return Minima(walk.s[knobs][None], np.array([value]), walk.trail.counts.copy())
 
 
-def _prepared(part: Part, domain: BoundBox, features: Monomials) -> Walk:
-    """The walk, at the present state and with nothing behind it."""
-    walk = walk_of(part.lcb, domain, features)
+def _begin(part: Part, walk: Walk) -> None:
+    """Put the walk at the present state, with nothing behind it."""
     walk.s[:] = walk.current[:] = part.now
     walk.price[:] = part.price
-    set_out(part.knobs, part.criteria, walk)
-    return walk
+    begin_again(part.knobs, part.criteria, walk)
+
+
+@bare
+def begin_again(knobs: Ints, criteria: Ints, walk: Walk) -> None:
+    """Forget what an earlier search of these knobs has left."""
+    begin(knobs, criteria, walk.land, walk.trail)
 
 
 @bare
@@ -146,8 +155,8 @@ def search(
     value = descend(knobs, criteria, coarse, STEPS, walk)
     if effort.steps > 0:
         kick_out(knobs, effort.steps, effort.patience, seed, TIED * abs(value), walk)
-    for n in range(effort.shakes):
-        shake(knobs, n, seed, TIED * abs(value), walk)
+    if effort.shakes > 0:
+        shake(knobs, effort.shakes, seed, TIED * abs(value), walk)
     return finish(knobs, criteria, walk) if last else value
 
 

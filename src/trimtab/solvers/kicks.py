@@ -10,7 +10,8 @@ import numpy as np
 
 from trimtab.arrays import Ints
 from trimtab.compiled import inner
-from trimtab.solvers.line import elsewhere, height
+from trimtab.solvers.curve import height
+from trimtab.solvers.line import elsewhere
 from trimtab.solvers.ranking import rank
 from trimtab.solvers.starts import uniform
 from trimtab.solvers.steps import NOBODY, face, go_down, move, revert, start
@@ -80,24 +81,23 @@ def _scatter(knobs: Ints, seed: int, walk: Walk) -> float:
 @inner
 def _lift(j: int, walk: Walk) -> float:
     """By how much G rises when knob j goes to its next best place; inf where it has none."""
-    s, line = walk.s, walk.work.line
     degree, readers = face(j, walk)
-    x = _next_best(j, degree, readers, walk)
-    if x == s[j]:
-        return np.inf
-    return height(x, degree, readers, line) - height(s[j], degree, readers, line)
+    x, up = _next_best(j, degree, readers, walk)
+    return up if x != walk.s[j] else np.inf
 
 
 @inner
 def _kick(j: int, walk: Walk) -> float:
     """Put knob j at its next best place; by how much G rises."""
     degree, readers = face(j, walk)
-    return _jump(j, _next_best(j, degree, readers, walk), degree, readers, walk)
+    x, up = _next_best(j, degree, readers, walk)
+    move(j, x, degree, walk)
+    return up
 
 
 @inner
-def _next_best(j: int, degree: int, readers: int, walk: Walk) -> float:
-    """The next best place of knob j along the line just made; where it is if there is none."""
+def _next_best(j: int, degree: int, readers: int, walk: Walk) -> tuple[float, float]:
+    """The next best place of knob j along the line just made, and by how much G rises there."""
     s, land, line = walk.s, walk.land, walk.work.line
     levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
     return elsewhere(s[j], land.low[j], land.high[j], levels, degree, readers, line)
@@ -107,14 +107,8 @@ def _next_best(j: int, degree: int, readers: int, walk: Walk) -> float:
 def _throw(j: int, seed: int, walk: Walk) -> float:
     """Put knob j anywhere; by how much G rises."""
     degree, readers = face(j, walk)
-    x = start(j, -walk.trail.counts[1], seed, walk.land)
-    return _jump(j, x, degree, readers, walk)
-
-
-@inner
-def _jump(j: int, x: float, degree: int, readers: int, walk: Walk) -> float:
-    """Put knob j at x along the line just made; by how much G rises."""
     line = walk.work.line
+    x = start(j, -walk.trail.counts[1], seed, walk.land)
     up = height(x, degree, readers, line) - height(walk.s[j], degree, readers, line)
     move(j, x, degree, walk)
     return up

@@ -1,88 +1,25 @@
 r"""The exact one-dimensional step: the least value of G along one knob.
 
-Along a knob x, every other knob fixed,
-
-    G(x) = A(x) - sum_i a_i sqrt(Q_i(x)) + price |x - anchor|,
-
-a polynomial minus roots of polynomials of twice its degree, one for each criterion that
-reads the knob, and what moving the knob away from its anchor costs. Its minimum on an
-interval is looked for at the ends, at the anchor, at sample points, among them both
-sides of every narrow dip of a Q, and by a safeguarded Newton iteration wherever the slope
-turns from falling to rising, also where it does so twice between two samples. For
+Its minimum on an interval is looked for at the ends, at the anchor, at sample points, among
+them both sides of every narrow dip of a Q, and by a safeguarded Newton iteration wherever the
+slope turns from falling to rising, also where it does so twice between two samples. For
 features linear in x, F is concave: the ends and the anchor suffice.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.compiled import Structure, bare, inner
+from trimtab.compiled import bare, inner
+from trimtab.solvers.curve import Line, coefficients, curve, height, mean, reader, width_of
+from trimtab.solvers.samples import look, sample
 
-SAMPLES_PER_DEGREE = 4  # a gap between samples for every half power of Q
+SETTLED = 1e-11  # of the scale along the knob: gains below this are none
 NEWTON_STEPS = 60
 TURN_STEPS = 8
 SHARE = 1e-3  # of the least gain that counts: smaller errors do not matter
 FAR = 0.2  # of the interval: what counts as another place than the present one
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Line(Structure):
-    """G along a knob, and room for the points to look at."""
-
-    A: Array  # (degree + 1,)
-    Q: Array  # (most readers of a knob, 2 degree + 1)
-    bonus: Array  # (most readers of a knob,) a_i
-    toll: Array  # (2,) anchor and price
-    falls: Array  # (most readers of a knob,) the slope of each Q at the sample before
-    x: Array
-    y: Array  # F at x
-    slope: Array
-    bend: Array
-
-
-def new_line(degree: int, readers: int) -> Line:
-    """Room for a line of this degree with so many readers."""
-    most = SAMPLES_PER_DEGREE * max(degree, 1) + 2 + 3 * degree * readers
-    return Line(
-        A=np.empty(degree + 1),
-        Q=np.empty((readers, 2 * degree + 1)),
-        bonus=np.empty(readers),
-        toll=np.zeros(2),
-        falls=np.empty(readers),
-        x=np.empty(most),
-        y=np.empty(most),
-        slope=np.empty(most),
-        bend=np.empty(most),
-    )
-
-
-@inner
-def scale_of(degree: int, readers: int, line: Line) -> float:
-    """A size that no value of F along the knob exceeds; 0 only where F is 0 everywhere."""
-    size = 0.0
-    for r in range(degree + 1):
-        size += abs(line.A[r])
-    for c in range(readers):
-        q = 0.0
-        for r in range(2 * degree + 1):
-            q += abs(line.Q[c, r])
-        size += line.bonus[c] * np.sqrt(q)
-    return size
-
-
-@inner
-def width_of(x: float, degree: int, readers: int, line: Line) -> float:
-    """The width of all readers at x."""
-    size = 0.0
-    for c in range(readers):
-        q = 0.0
-        for r in range(2 * degree, -1, -1):
-            q = q * x + line.Q[c, r]
-        size += line.bonus[c] * np.sqrt(max(q, 0.0))
-    return size
 
 
 @bare
@@ -94,14 +31,20 @@ def argmin(
     degree: int,
     readers: int,
     line: Line,
-    least_gain: float,
+    coarse: float,
 ) -> tuple[float, float]:
     """Where G is least on [low, high] or among the levels, and what is gained over `now`.
 
-    It is `now` unless another place is better by more than `least_gain`. `readers`
-    criteria of at most this degree take part; `levels` is empty for an interval.
+    It is `now` unless another place is better by more than this share of the width at `now`.
+    `readers` criteria of at most this degree take part; `levels` is empty for an interval.
     """
-    at = height(now, degree, readers, line)
+    anchor, price = line.toll[0], line.toll[1]
+    width = width_of(now, degree, readers, line)
+    at = mean(now, degree, line)[0] - width + price * abs(now - anchor)
+    scale = width
+    for r in range(degree + 1):
+        scale += abs(line.A[r])
+    least_gain = max(SETTLED * scale, coarse * width)
     best, x_best = at - least_gain, now
     if levels.size > 0:
         for level in levels:
@@ -109,8 +52,10 @@ def argmin(
             if y < best:
                 best, x_best = y, level
         return x_best, (at - best if x_best != now else 0.0)
-    points = _look(low, high, degree, readers, line)
-    anchor, price = line.toll[0], line.toll[1]
+    at_end = min(now - low, high - now) == 0.0
+    if at_end and degree == 2 and _stays(now, low, high, readers, line):
+        return now, 0.0
+    points = look(low, high, degree, readers, line)
     for n in range(points):
         x = line.x[n]
         y = line.y[n] + price * abs(x - anchor)
@@ -131,7 +76,7 @@ def argmin(
             if (before + bend_left * (meet - left)) * before > 0.0:
                 continue
             turn = _turn(left, right, bend_left < 0.0, degree, readers, line)
-            middle = _curve(turn, degree, readers, line)[1] + pull
+            middle = curve(turn, degree, readers, line)[1] + pull
             if after < 0.0 < middle:
                 right = turn
             elif middle < 0.0 < after:
@@ -148,20 +93,58 @@ def argmin(
     return x_best, (at - best if x_best != now else 0.0)
 
 
+@inner
+def _stays(now: float, low: float, high: float, readers: int, line: Line) -> bool:
+    """Whether a line of degree 2 is certainly least at the end of the interval where the knob is.
+
+    A root is below its tangent, sqrt(Q) <= (q + Q) / (2 sqrt(q)) where Q is q now, so F is above
+    a polynomial that it touches now. It has risen everywhere else if the Bernstein coefficients
+    of its rise, divided by the distance, are positive.
+    """
+    a1, a2, a3, a4 = line.A[1], line.A[2], 0.0, 0.0
+    for c in range(readers):
+        _, c1, c2, c3, c4 = coefficients(c, line)
+        q, _, _ = reader(now, 2, c, line)
+        if q <= 0.0:
+            return False
+        half = 0.5 * line.bonus[c] / np.sqrt(q)
+        a1 -= half * c1
+        a2 -= half * c2
+        a3 -= half * c3
+        a4 -= half * c4
+    # The powers of the distance, which is 1 at the other end.
+    h = high - now if now == low else low - now
+    toll = line.toll[1] * abs(h)
+    b1 = h * (((4.0 * a4 * now + 3.0 * a3) * now + 2.0 * a2) * now + a1)
+    b1 += toll if line.toll[0] == now else -toll
+    b2 = h * h * ((6.0 * a4 * now + 3.0 * a3) * now + a2)
+    b3 = h * h * h * (4.0 * a4 * now + a3)
+    b4 = h * h * h * h * a4
+    return bool(min(b1, b1 + b2 / 3.0, b1 + (2.0 * b2 + b3) / 3.0, b1 + b2 + b3 + b4) >= 0.0)
+
+
 @bare
 def elsewhere(
     now: float, low: float, high: float, levels: Array, degree: int, readers: int, line: Line
-) -> float:
-    """The best sample that is far from `now`, or `now` where there is no other."""
+) -> tuple[float, float]:
+    """The best sample that is far from `now`, and by how much G is higher there.
+
+    It is `now` where there is no other.
+    """
     best, x_best = np.inf, now
-    gaps = levels.size - 1 if levels.size > 0 else SAMPLES_PER_DEGREE * max(degree, 1)
-    for n in range(gaps + 1):
-        x = levels[n] if levels.size > 0 else low + n * (high - low) / gaps
-        if x != now and (levels.size > 0 or abs(x - now) >= FAR * (high - low)):
-            y = height(x, degree, readers, line)
-            if y < best:
+    if levels.size > 0:
+        for level in levels:
+            y = height(level, degree, readers, line)
+            if level != now and y < best:
+                best, x_best = y, level
+    else:
+        points = sample(low, high, degree, readers, line)
+        for n in range(points):
+            x = line.x[n]
+            y = line.y[n] + line.toll[1] * abs(x - line.toll[0])
+            if abs(x - now) >= FAR * (high - low) and y < best:
                 best, x_best = y, x
-    return x_best
+    return x_best, best - height(now, degree, readers, line)
 
 
 @inner
@@ -169,156 +152,12 @@ def _turn(left: float, right: float, falling: bool, degree: int, readers: int, l
     """Where the slope stops falling (or rising) between two points, roughly."""
     for _ in range(TURN_STEPS):
         x = 0.5 * (left + right)
-        _, _, bend = _curve(x, degree, readers, line)
+        _, _, bend = curve(x, degree, readers, line)
         if (bend < 0.0) == falling:
             left = x
         else:
             right = x
     return 0.5 * (left + right)
-
-
-@inner
-def _look(low: float, high: float, degree: int, readers: int, line: Line) -> int:
-    """F and its derivatives at the points to look at, ascending in line.x: so many points.
-
-    Evenly spaced ones, the anchor where leaving it costs something, and three at every
-    notch: where a state was played for long, the width of a reader is nearly 0 and grows
-    steeply to both sides, over a distance that even spacing would step over.
-    """
-    gaps = 1 if degree <= 1 else SAMPLES_PER_DEGREE * degree
-    gap = (high - low) / gaps
-    points = gaps + 1
-    x = line.x
-    for n in range(gaps + 1):
-        x[n] = high if n == gaps else low + n * gap
-        y = slope = bend = 0.0
-        for r in range(degree, -1, -1):
-            bend = bend * x[n] + 2.0 * slope
-            slope = slope * x[n] + y
-            y = y * x[n] + line.A[r]
-        for c in range(readers):
-            q, dq, ddq = _Q(x[n], degree, c, line)
-            if n > 0 and line.falls[c] < 0.0 < dq and _narrow(q, dq, ddq, gap):
-                centre = _bottom_of_Q(x[n - 1], x[n], degree, c, line)
-                q_least, _, curve = _Q(centre, degree, c, line)
-                reach = np.sqrt(2.0 * q_least / curve) if q_least > 0.0 and curve > 0.0 else 0.0
-                if reach < gap and not _known(centre, reach, gaps + 1, points, x):
-                    x[points] = max(centre - reach, low)
-                    x[points + 1] = centre
-                    x[points + 2] = min(centre + reach, high)
-                    points += 3
-            line.falls[c] = dq
-            if q > 0.0:
-                root = np.sqrt(q)
-                share = 0.5 * line.bonus[c] / root
-                y -= line.bonus[c] * root
-                slope -= share * dq
-                bend -= share * (ddq - 0.5 * dq * dq / q)
-        line.y[n], line.slope[n], line.bend[n] = y, slope, bend
-    if line.toll[1] > 0.0 and low < line.toll[0] < high:
-        x[points] = line.toll[0]
-        points += 1
-    for n in range(gaps + 1, points):
-        at = x[n]
-        y, slope, bend = _curve(at, degree, readers, line)
-        place = n
-        while place > 0 and x[place - 1] > at:
-            x[place] = x[place - 1]
-            line.y[place] = line.y[place - 1]
-            line.slope[place], line.bend[place] = line.slope[place - 1], line.bend[place - 1]
-            place -= 1
-        x[place] = at
-        line.y[place], line.slope[place], line.bend[place] = y, slope, bend
-    return points
-
-
-@inner
-def _narrow(q: float, dq: float, ddq: float, gap: float) -> bool:
-    """Whether a dip of Q, seen from its right, may be narrower than a few gaps."""
-    if ddq <= 0.0:
-        return True
-    bottom = q - 0.5 * dq * dq / ddq
-    return bool(bottom <= 8.0 * ddq * gap * gap)
-
-
-@inner
-def _known(centre: float, reach: float, first: int, points: int, x: Array) -> bool:
-    """Whether a dip at about the same place and of about the same width has its points already."""
-    for n in range(first, points, 3):
-        other = x[n + 2] - x[n + 1]
-        if abs(centre - x[n + 1]) <= 0.5 * min(reach, other) and other <= 4 * reach <= 16 * other:
-            return True
-    return False
-
-
-@inner
-def _Q(x: float, degree: int, c: int, line: Line) -> tuple[float, float, float]:
-    """Q of one reader at x, and its first two derivatives."""
-    if degree == 2:  # nearly always; written out, it is several times faster
-        c1, c2, c3, c4 = line.Q[c, 1], line.Q[c, 2], line.Q[c, 3], line.Q[c, 4]
-        q = (((c4 * x + c3) * x + c2) * x + c1) * x + line.Q[c, 0]
-        dq = ((4.0 * c4 * x + 3.0 * c3) * x + 2.0 * c2) * x + c1
-        ddq = (12.0 * c4 * x + 6.0 * c3) * x + 2.0 * c2
-        return q, dq, ddq
-    q = dq = ddq = 0.0
-    for r in range(2 * degree, -1, -1):
-        ddq = ddq * x + 2.0 * dq
-        dq = dq * x + q
-        q = q * x + line.Q[c, r]
-    return q, dq, ddq
-
-
-@inner
-def _bottom_of_Q(left: float, right: float, degree: int, c: int, line: Line) -> float:
-    """A point in (left, right) where one reader's Q turns from falling to rising."""
-    x = 0.5 * (left + right)
-    for _ in range(NEWTON_STEPS):
-        _, dq, ddq = _Q(x, degree, c, line)
-        if dq < 0.0:
-            left = x
-        else:
-            right = x
-        step = x - dq / ddq if ddq > 0.0 else left
-        if not left < step < right:
-            step = 0.5 * (left + right)
-        if abs(step - x) <= 1e-12:
-            return step
-        x = step
-    return x
-
-
-@bare
-def height(x: float, degree: int, readers: int, line: Line) -> float:
-    """G along the knob at x."""
-    y = 0.0
-    for r in range(degree, -1, -1):
-        y = y * x + line.A[r]
-    for c in range(readers):
-        q = 0.0
-        for r in range(2 * degree, -1, -1):
-            q = q * x + line.Q[c, r]
-        if q > 0.0:
-            y -= line.bonus[c] * np.sqrt(q)
-    return float(y + line.toll[1] * abs(x - line.toll[0]))
-
-
-@inner
-def _curve(x: float, degree: int, readers: int, line: Line) -> tuple[float, float, float]:
-    """F along the knob, its slope and its curvature, at x."""
-    y = slope = curvature = 0.0
-    for r in range(degree, -1, -1):
-        curvature = curvature * x + 2.0 * slope
-        slope = slope * x + y
-        y = y * x + line.A[r]
-    for c in range(readers):
-        q, dq, ddq = _Q(x, degree, c, line)
-        if q > 0.0:
-            root = np.sqrt(q)
-            half = line.bonus[c] / (2.0 * root)
-            y -= line.bonus[c] * root
-            slope -= half * dq
-            curvature -= half * (ddq - dq * dq / (2.0 * q))
-    return y, slope, curvature
 
 
 @inner
@@ -337,7 +176,7 @@ def _valley(
     Newton's method from x ends with the step that is to gain no more than `settled`.
     """
     for _ in range(NEWTON_STEPS):
-        _, slope, curvature = _curve(x, degree, readers, line)
+        _, slope, curvature = curve(x, degree, readers, line)
         slope += pull
         if slope < 0.0:
             left = x

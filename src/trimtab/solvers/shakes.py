@@ -1,9 +1,8 @@
 """Shakes of a local minimum: other radii for a while.
 
 Where most knobs are inside their intervals, minima differ by a little of everything, and no
-single knob leads from one to the next. So the criteria around a knob are given radii of half
-to one and a half times their own, the knobs they read go down by these, and then by the true
-ones. What is no better is undone.
+single knob leads from one to the next. So the criteria around a knob are given other radii, the
+knobs they read go down by these, and then by the true ones. What is no better is undone.
 """
 
 from __future__ import annotations
@@ -16,19 +15,31 @@ from trimtab.solvers.steps import NOBODY, go_down, remember, revert
 from trimtab.solvers.trail import remind, set_mark
 from trimtab.solvers.walk import Walk
 
-QUIET, LOUD = 0.5, 1.5  # times its radius: what a criterion that is disturbed is given
-SHAKEN = 100  # knobs concerned, or a few more
+LOUDEST, QUIETEST = 1.0, 0.2  # by what share of its radius a criterion is disturbed, at most
+HOPS, SHAKEN = 4, 100  # from the knob in the middle; and knobs concerned, or a few more
 ROUGH, FINE = 5e-3, 2e-4  # of the width along a knob: gains left alone while disturbed, and then
 MOST_STEPS = 4  # per knob concerned
 PICK = -1  # what a random number decides, where others are about a criterion
 
 
 @inner
-def shake(knobs: Ints, n: int, seed: int, tied: float, walk: Walk) -> None:
-    """Go down by other radii around a random knob, then by the true ones; undone if in vain."""
+def shake(knobs: Ints, steps: int, seed: int, tied: float, walk: Walk) -> None:
+    """Shakes around random knobs until the steps are used, the first ones the loudest."""
+    counts = walk.trail.counts
+    begin, n = counts[0], 0
+    while counts[0] < begin + steps:
+        loud = LOUDEST - (LOUDEST - QUIETEST) * (counts[0] - begin) / steps
+        middle = knobs[int(uniform(seed, n, PICK) * knobs.size)]
+        _shake(middle, loud, n, seed, tied, walk)
+        n += 1
+
+
+@inner
+def _shake(j: int, loud: float, n: int, seed: int, tied: float, walk: Walk) -> None:
+    """Go down by other radii around knob j, then by the true ones; undone if in vain."""
     trail = walk.trail
     set_mark(trail)
-    _disturb(knobs[int(uniform(seed, n, PICK) * knobs.size)], n, seed, walk)
+    _disturb(j, loud, n, seed, walk)
     disturbed = trail.sizes[1]
     go_down(ROUGH, MOST_STEPS * trail.ends[1], int(NOBODY), walk)
     for c in range(disturbed):
@@ -43,20 +54,23 @@ def shake(knobs: Ints, n: int, seed: int, tied: float, walk: Walk) -> None:
 
 
 @inner
-def _disturb(j: int, n: int, seed: int, walk: Walk) -> None:
+def _disturb(j: int, loud: float, n: int, seed: int, walk: Walk) -> None:
     """Other radii for the criteria nearest to knob j; all knobs they read are to be looked at."""
     land, trail = walk.land, walk.trail
-    looked = 0
     remind(j, trail)
-    while trail.ends[1] < SHAKEN and looked < trail.ends[1]:
-        near = trail.ring[(trail.ends[0] + looked) % trail.ring.size]
-        looked += 1
-        for c in range(land.touch_offsets[near], land.touch_offsets[near + 1]):
-            i = land.touch[c]
-            if trail.share[i] == 1.0:
-                remember(i, walk)
-                trail.share[i] = QUIET + (LOUD - QUIET) * uniform(seed, n, i)
-                _remind_scope(i, walk)
+    looked = 0
+    for _ in range(HOPS):
+        for _ in range(looked, trail.ends[1]):
+            if trail.ends[1] >= SHAKEN:
+                return
+            near = trail.ring[(trail.ends[0] + looked) % trail.ring.size]
+            looked += 1
+            for c in range(land.touch_offsets[near], land.touch_offsets[near + 1]):
+                i = land.touch[c]
+                if trail.share[i] == 1.0:
+                    remember(i, walk)
+                    trail.share[i] = 1.0 + loud * (2.0 * uniform(seed, n, i) - 1.0)
+                    _remind_scope(i, walk)
 
 
 @inner

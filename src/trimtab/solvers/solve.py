@@ -16,19 +16,20 @@ from trimtab.lcb import LCB
 from trimtab.solvers import ball, branch, cells, coordinate, discrete, gradient
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import TIED, Counters, Solution, better
+from trimtab.solvers.walk import Walk
 
-STEPS, STEPS_PER_KNOB = 1700, 3  # one-dimensional steps of kicks in a part, at effort 1
-STARTING, STARTING_PER_KNOB, MOST_STARTING = 250, 12, 1000  # and of descents from random starts
+STEPS, STEPS_PER_KNOB = 1500, 25  # one-dimensional steps of kicks in a part, at effort 1
+STARTING, STARTING_PER_KNOB, MOST_STARTING = 500, 12, 1000  # and of descents from random starts
 AGREED = 3  # starts that lead to the best value again, at effort 1
-PATIENCE = 24  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
-SHARED, MANY = 1000, 100
+PATIENCE = 32  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
+SHARED, MANY = 4000, 100
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 MINIMA, MIXTURES = 4, 1  # how many are mixed, and how often
-LOOKUPS_PER_KNOB = 300  # among mixtures, at effort 1
+LOOKUPS_PER_KNOB = 1000  # among mixtures, at effort 1
 INSIDE = 0.6  # share of knobs inside their intervals from which on shakes do more than mixtures
-SHAKES, SHAKES_PER_KNOB = 10, 0.1  # whichever is more, at effort 1
-FEW_SHAKES = 5  # below FEW knobs, after the kicks
+SHAKES_PER_KNOB = 100  # steps, at effort 1
+FEW_SHAKES_PER_KNOB = 15  # the same below FEW knobs, after the kicks
 FEW = 16  # knobs below which more descents and kicks do more than mixtures
 BUDGET = 2**27
 TOO_LARGE = (
@@ -115,31 +116,29 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
         return Solution(exact.values, exact.value, exact.least, Counters(entries=exact.entries))
     if not isinstance(features, Monomials):
         return gradient.search(part, domain, _starts(effort), seed)
-    now = part.now[part.knobs]
+    now, walk = part.now[part.knobs], coordinate.walk_for(part, domain, features)
     if effort == 0.0 or part.knobs.size == 1:  # one step is exact
-        return _settle(part, domain, features, now, coordinate.Effort(), seed)
-    return _explore(part, domain, features, effort, seed)
+        return _settle(part, walk, now, coordinate.Effort(), seed)
+    return _explore(part, walk, domain, effort, seed)
 
 
-def _explore(
-    part: Part, domain: BoundBox, features: Monomials, effort: float, seed: int
-) -> Solution:
+def _explore(part: Part, walk: Walk, domain: BoundBox, effort: float, seed: int) -> Solution:
     """A search that is longer than one descent: by shakes inside the box, else at its boundary."""
     now = part.now[part.knobs]
-    first = coordinate.descents(part, domain, features, now[None], coordinate.Effort(), seed)
+    first = coordinate.descents(part, walk, now[None], coordinate.Effort(), seed)
     if now.size >= FEW and _inside(first.states[0], part, domain) > INSIDE:
-        graded = coordinate.graded(part, domain, features, seed)
-        shakes = coordinate.Effort(shakes=_times(effort, max(SHAKES, SHAKES_PER_KNOB * now.size)))
-        found = _settle(part, domain, features, graded.states[0], shakes, seed)
+        graded = coordinate.graded(part, walk, seed)
+        shakes = coordinate.Effort(shakes=_times(effort, SHAKES_PER_KNOB * now.size))
+        found = _settle(part, walk, graded.states[0], shakes, seed)
         steps = int(first.counts[0] + graded.counts[0])
         return replace(found, counters=found.counters + Counters(steps=steps))
-    return _combine(part, domain, features, first, effort, seed)
+    return _combine(part, walk, domain, first, effort, seed)
 
 
 def _combine(
     part: Part,
+    walk: Walk,
     domain: BoundBox,
-    features: Monomials,
     first: coordinate.Minima,
     effort: float,
     seed: int,
@@ -148,7 +147,7 @@ def _combine(
     n = part.knobs.size
     few = n < FEW
     long = _effort(part, effort)
-    minima = coordinate.descents(part, domain, features, np.empty((0, n)), long, seed, first)
+    minima = coordinate.descents(part, walk, np.empty((0, n)), long, seed, first)
     states = minima.states[np.argsort(minima.values, kind="stable")][:MINIMA]
     value, steps, entries = float(minima.values.min()), int(minima.counts[0]), 0
     lookups = _times(effort, LOOKUPS_PER_KNOB * n)
@@ -160,13 +159,12 @@ def _combine(
         entries += mixed.entries
         if not mixed.value < value - TIED * abs(value):
             break
-        given, once = mixed.values[None], coordinate.Effort()
-        down = coordinate.descents(part, domain, features, given, once, seed)
+        down = coordinate.descents(part, walk, mixed.values[None], coordinate.Effort(), seed)
         value, steps = float(down.values[0]), steps + int(down.counts[0])
         states = np.concatenate([down.states, states])[:MINIMA]
     if few:
-        long = long._replace(shakes=_times(effort, FEW_SHAKES))
-    found = _settle(part, domain, features, states[0], long, seed)
+        long = long._replace(shakes=_times(effort, FEW_SHAKES_PER_KNOB * n))
+    found = _settle(part, walk, states[0], long, seed)
     return replace(found, counters=found.counters + Counters(steps=steps, entries=entries))
 
 
@@ -187,16 +185,9 @@ def _effort(part: Part, effort: float) -> coordinate.Effort:
     )
 
 
-def _settle(
-    part: Part,
-    domain: BoundBox,
-    features: Monomials,
-    given: Array,
-    effort: coordinate.Effort,
-    seed: int,
-) -> Solution:
+def _settle(part: Part, walk: Walk, given: Array, effort: coordinate.Effort, seed: int) -> Solution:
     """The end of a search at the state given, unless the present state is as good."""
-    found = coordinate.settle(part, domain, features, given, effort, seed)
+    found = coordinate.settle(part, walk, given, effort, seed)
     state, value = found.states[0], float(found.values[0])
     now, at_now = part.now[part.knobs], part.value(part.now)
     if better(now, at_now, state, value, now):
@@ -229,7 +220,8 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
         given = bound.state[part.knobs]
         found = replace(found, state=given, value=bound.upper)
         if isinstance(features, Monomials) and isinstance(domain, BoundBox):
-            again = _settle(part, domain, features, given, coordinate.Effort(), seed)
+            walk = coordinate.walk_for(part, domain, features)
+            again = _settle(part, walk, given, coordinate.Effort(), seed)
             counters += again.counters
             found = again if again.value < found.value else found
     lower = min(value, found.value) if np.isfinite(value) else None

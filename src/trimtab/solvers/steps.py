@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from trimtab.compiled import inner
 from trimtab.solvers.landscape import Landscape, put, slice_along
-from trimtab.solvers.line import argmin, scale_of, width_of
+from trimtab.solvers.line import argmin
 from trimtab.solvers.starts import uniform
 from trimtab.solvers.trail import next_knob, remind
 from trimtab.solvers.walk import Walk
 
-SETTLED = 1e-11  # of the scale along the knob: gains below this are none
 BACK = 1e-3  # of its interval: a knob this close to where it was has come back
 NOBODY = -1
 
@@ -29,11 +28,10 @@ def go_down(coarse: float, most: int, kicked: int, walk: Walk) -> float:
         j = next_knob(trail)
         trail.counts[0] += 1
         degree, readers = face(j, walk)
-        least = SETTLED * scale_of(degree, readers, work.line)
-        if coarse > 0.0:
-            least = max(least, coarse * width_of(s[j], degree, readers, work.line))
         levels = land.levels[land.level_offsets[j] : land.level_offsets[j + 1]]
-        x, gain = argmin(s[j], land.low[j], land.high[j], levels, degree, readers, work.line, least)
+        x, gain = argmin(
+            s[j], land.low[j], land.high[j], levels, degree, readers, work.line, coarse
+        )
         if x != s[j]:
             gained += gain
             move(j, x, degree, walk)
