@@ -28,7 +28,7 @@ MOST_WORK = 2**25  # table entries, times the features of each, of an exact solv
 MOST_CALLS = 2**12  # the same where every entry is a call of a basis in Python
 MOST_ENTRIES = 2**21  # of the elimination
 MOST_PRUNED = 200  # criteria, for a second try without dominated values
-MIX_ENTRIES, MIX_ENTRIES_PER_KNOB = 10_000, 300  # for mixtures of states
+MIX_ENTRIES, MIX_ENTRIES_PER_KNOB = 5000, 150  # for mixtures of states
 MERGED = 1e-3  # of a knob's interval: values this close are one
 
 

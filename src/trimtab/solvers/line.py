@@ -18,7 +18,7 @@ from trimtab.solvers.samples import look, sample
 SETTLED = 1e-11  # of the scale along the knob: gains below this are none
 NEWTON_STEPS = 60
 TURN_STEPS = 8
-SHARE = 1e-3  # of the least gain that counts: smaller errors do not matter
+SHARE = 0.1  # of the least gain that counts: smaller errors do not matter
 FAR = 0.2  # of the interval: what counts as another place than the present one
 
 

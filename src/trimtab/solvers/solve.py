@@ -18,11 +18,11 @@ from trimtab.solvers.part import Part
 from trimtab.solvers.solution import TIED, Counters, Solution, better
 from trimtab.solvers.walk import Walk
 
-STEPS, STEPS_PER_KNOB = 1500, 25  # one-dimensional steps of kicks in a part, at effort 1
+STEPS, STEPS_PER_KNOB = 1500, 15  # one-dimensional steps of kicks in a part, at effort 1
 STARTING, STARTING_PER_KNOB, MOST_STARTING = 500, 12, 1000  # and of descents from random starts
 AGREED = 3  # starts that lead to the best value again, at effort 1
-PATIENCE = 32  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
-SHARED, MANY = 4000, 100
+PATIENCE = 28  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
+SHARED, MANY = 2500, 100
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 MINIMA, MIXTURES = 4, 1  # how many are mixed, and how often
