@@ -128,13 +128,7 @@ def _begin(part: Part, walk: Walk) -> None:
     """Put the walk at the present state, with nothing behind it."""
     walk.s[:] = walk.current[:] = part.now
     walk.price[:] = part.price
-    begin_again(part.knobs, part.criteria, walk)
-
-
-@bare
-def begin_again(knobs: Ints, criteria: Ints, walk: Walk) -> None:
-    """Forget what an earlier search of these knobs has left."""
-    begin(knobs, criteria, walk.land, walk.trail)
+    begin(part.knobs, part.criteria, walk.land, walk.trail)
 
 
 @bare

@@ -153,7 +153,7 @@ def slice_along(j: int, s: Array, land: Landscape, work: Work) -> int:
         i, c = land.touch[entry], entry - begin
         degree = _rise_along(j, i, c, s, land, work)
         work.line.bonus[c] = land.weights[i] * land.radii[i]
-        if work.rise.shape[1] == 3:  # nearly always
+        if work.rise.shape[1] == 3:  # of degree 2, as nearly always
             _slice_quadratic(i, c, s[j], degree, land, work)
         else:
             _slice(i, c, s[j], degree, land, work)
@@ -199,13 +199,8 @@ def _rise_along(j: int, i: int, c: int, s: Array, land: Landscape, work: Work) -
 def _slice_quadratic(i: int, c: int, x: float, degree: int, land: Landscape, work: Work) -> None:
     """What criterion i, reader c, adds to the line at x; sums side by side are much faster."""
     lo, hi = land.maps.offsets[i], land.maps.offsets[i + 1]
-    u, rise, Q, A, weight = (
-        work.u[lo:hi],
-        work.rise[c],
-        work.line.Q[c],
-        work.line.A,
-        land.weights[i],
-    )
+    u, rise, weight = work.u[lo:hi], work.rise[c], land.weights[i]
+    A, Q = work.line.A, work.line.Q[c]
     d = u.size
     first = land.blocks[i] + d * (d + 1) // 2  # where R_i^{-1} b_i begins
     v = land.R[first : first + d]
@@ -280,7 +275,7 @@ def put(j: int, x: float, degree: int, s: Array, land: Landscape, work: Work) ->
         lo = land.maps.offsets[i]
         u = work.u[lo : land.maps.offsets[i + 1]]
         rise = work.rise[c]
-        if rise.shape[0] == 3:  # several at once
+        if rise.shape[0] == 3:
             u0, u1, u2 = rise[0], rise[1], rise[2]
             for f in range(u.size):
                 u[f] = (u2[f] * x + u1[f]) * x + u0[f]

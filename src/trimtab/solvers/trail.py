@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.arrays import Array, Bools, Ints
-from trimtab.compiled import Structure, inner
+from trimtab.compiled import Structure, bare, inner
 from trimtab.solvers.landscape import Landscape
 from trimtab.solvers.newton import Model
 
@@ -63,7 +63,7 @@ def new_trail(land: Landscape, model: Model) -> Trail:
     )
 
 
-@inner
+@bare
 def begin(knobs: Ints, criteria: Ints, land: Landscape, trail: Trail) -> None:
     """Forget everything. Only entries that a search can reach are set: the rest may be millions."""
     for i in criteria:
