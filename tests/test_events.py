@@ -39,12 +39,12 @@ class Watched:
 def random_problem(rng: np.random.Generator, domain: str, *, overlap: bool = True) -> tt.Problem:
     """A random problem; on balls with a criterion across two of them where `overlap` says so.
 
-    Such a criterion can leave a continuum of minimisers, where two directions of a ball
-    are still unexplored: every state of a circle has the least F to 1e-11. Which of them
-    the search visits is then decided by rounding, so that two runs may part.
+    Balls have two knobs at most then. Such a criterion can leave a continuum of minimisers
+    where two directions of a ball are still unexplored: every state of a circle has the least
+    F to 1e-11, and rounding decides which of them the search visits, so that two runs may part.
     """
     if domain == "balls":
-        sizes = rng.integers(1, 4, int(rng.integers(2, 6)))
+        sizes = rng.integers(1, 3 if overlap else 4, int(rng.integers(2, 6)))
         edges = np.concatenate(([0], np.cumsum(sizes)))
         blocks = [list(range(a, b)) for a, b in pairwise(edges)]
         scopes = [*blocks, blocks[0] + blocks[1]] if overlap else blocks
