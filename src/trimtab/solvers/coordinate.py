@@ -3,7 +3,7 @@ r"""Search for monomial bases: exact one-dimensional steps, and ways out of loca
 A *descent* takes one knob after another to its best place, all others fixed, and
 comes back to those whose criteria have changed since (`steps`). It ends in a state that no
 single knob can improve. From there *kicks* put one knob, or all knobs of one criterion,
-somewhere else, and *shakes* change the radii around a knob for a while; the surroundings follow,
+somewhere else, and *shakes* move all knobs around one a little; the surroundings follow,
 and what is no better is undone. Until it is clear which minimum to settle in, gains that are
 small against the width are left alone; then Newton's method and a last descent find the digits.
 """
@@ -30,10 +30,10 @@ from trimtab.solvers.trail import begin, remind_all
 from trimtab.solvers.walk import Walk, walk_of
 
 STEPS, LAST_STEPS = 500, 2  # per knob, of one descent and of the last
+NEWTON_STEPS, FEW_NEWTON_STEPS = 50, 4  # for the last digits, and to tell two minima apart
 ROUGH, COARSE = 2e-3, 1e-4  # of the width along the knob: gains left alone at first, and then
 MOST_STARTS = 64  # at random
 SAME = 1e-6  # of the value: starts that lead this close to each other agree
-GRADES = (0.0, 0.5, 1.0)  # times all radii, one after another
 
 
 class Effort(NamedTuple):
@@ -104,15 +104,24 @@ def descents(
     return Minima(np.stack(states), np.array(values), counts.copy())
 
 
-def graded(part: Part, walk: Walk, seed: int) -> Minima:
-    """A local minimum from the present state, reached by way of those with smaller radii."""
+def shaken(part: Part, walk: Walk, first: Minima, starts: int, steps: int, seed: int) -> Minima:
+    """Local minima that shakes lead to from the first one known and from random points.
+
+    They have most of their digits. The steps are for all of them together.
+    """
     _begin(part, walk)
-    knobs, criteria = part.knobs, part.criteria
-    value = np.inf
-    for share in GRADES:
-        walk.trail.share[criteria] = share
-        value = search(knobs, criteria, ROUGH, Effort(), seed, False, walk)
-    return Minima(walk.s[knobs][None], np.array([value]), walk.trail.counts.copy())
+    knobs, criteria, s = part.knobs, part.criteria, walk.s
+    states, values = np.empty((starts, knobs.size)), np.empty(starts)
+    effort = Effort(shakes=steps // starts)
+    for c in range(starts):
+        if c == 0:
+            s[knobs] = first.states[0]
+        else:
+            throw_all(knobs, 2 * c, seed, walk)
+        search(knobs, criteria, ROUGH, effort, seed + c, False, walk)
+        values[c] = polish_all(knobs, criteria, FEW_NEWTON_STEPS, walk)
+        states[c] = s[knobs]
+    return Minima(states, values, first.counts + walk.trail.counts)
 
 
 def settle(part: Part, walk: Walk, given: Array, effort: Effort, seed: int) -> Minima:
@@ -159,7 +168,7 @@ def finish(knobs: Ints, criteria: Ints, walk: Walk) -> float:
     """Go down to the last digit, by all knobs together and then by each; G there."""
     counts = walk.trail.counts
     while True:
-        polish_all(knobs, criteria, walk)
+        polish_all(knobs, criteria, NEWTON_STEPS, walk)
         most = counts[0] + LAST_STEPS * knobs.size
         value = descend(knobs, criteria, 0.0, LAST_STEPS, walk)
         if counts[0] < most:
@@ -189,16 +198,13 @@ def descend(knobs: Ints, criteria: Ints, coarse: float, most: int, walk: Walk) -
 
 
 @bare
-def polish_all(knobs: Ints, criteria: Ints, walk: Walk) -> float:
-    """Go down from s by all knobs together; G there."""
+def polish_all(knobs: Ints, criteria: Ints, most: int, walk: Walk) -> float:
+    """Go down from s by all knobs together, so many steps at most; G there."""
     s, current, price = walk.s, walk.current, walk.price
     land, work, model = walk.land, walk.work, walk.model
     value = _value(knobs, criteria, walk)
     free = walk.trail.waiting
-    after = polish(s, value, current, price, knobs, criteria, SETTLED, land, work, model, free)
-    for i in criteria:
-        walk.trail.share[i] = 1.0  # it was lost
-    return after
+    return polish(s, value, current, price, knobs, criteria, SETTLED, land, work, model, free, most)
 
 
 @bare

@@ -19,6 +19,7 @@ from trimtab.compiled import Structure, bare, inner
 
 Quartic = tuple[float, float, float, float, float]
 SAMPLES_PER_DEGREE = 4  # evenly spaced
+AT_ONCE = 4  # points that processors do together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,7 +38,7 @@ class Line(Structure):
 
 def new_line(degree: int, readers: int) -> Line:
     """Room for a line of this degree with so many readers."""
-    most = SAMPLES_PER_DEGREE * max(degree, 1) + 1 + 3 * degree * readers
+    most = SAMPLES_PER_DEGREE * max(degree, 1) + 1 + 3 * degree * readers + AT_ONCE
     return Line(
         A=np.empty(degree + 1),
         Q=np.empty((readers, 2 * degree + 1)),
@@ -112,7 +113,7 @@ def reader(x: float, degree: int, c: int, line: Line) -> tuple[float, float, flo
 def take_heights(points: int, degree: int, readers: int, line: Line) -> None:
     """F at the first points.
 
-    Point by point side by side, here and below, so that processors do several at once.
+    Points are done side by side, here and below, so that processors do several at once.
     """
     x, y = line.x[:points], line.y[:points]
     for n in range(points):
@@ -129,14 +130,13 @@ def take_heights(points: int, degree: int, readers: int, line: Line) -> None:
 
 
 @inner
-def take_curves(first: int, last: int, degree: int, readers: int, line: Line) -> None:
-    """F and its derivatives at these points."""
+def take_curves(points: int, degree: int, readers: int, line: Line) -> None:
+    """F and its derivatives at the first points."""
     if degree != 2:
-        for n in range(first, last):
+        for n in range(points):
             line.y[n], line.slope[n], line.bend[n] = curve(line.x[n], degree, readers, line)
         return
-    x, y = line.x[first:last], line.y[first:last]
-    slope, bend = line.slope[first:last], line.bend[first:last]
+    x, y, slope, bend = line.x[:points], line.y[:points], line.slope[:points], line.bend[:points]
     a0, a1, a2 = line.A[0], line.A[1], line.A[2]
     for n in range(x.size):
         y[n] = (a2 * x[n] + a1) * x[n] + a0

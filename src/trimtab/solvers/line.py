@@ -86,8 +86,8 @@ def argmin(
         elif not before < 0.0 < after:
             continue
         start = now if left < now < right else 0.5 * (left + right)
-        z = _valley(left, right, start, pull, degree, readers, line, SHARE * least_gain)
-        y = height(z, degree, readers, line)
+        z, y = _valley(left, right, start, pull, degree, readers, line, SHARE * least_gain)
+        y += price * abs(z - anchor)
         if y < best:
             best, x_best = y, z
     return x_best, (at - best if x_best != now else 0.0)
@@ -170,13 +170,15 @@ def _valley(
     readers: int,
     line: Line,
     settled: float,
-) -> float:
+) -> tuple[float, float]:
     """A point in (left, right) where the slope, `pull` added, turns from negative to positive.
 
-    Newton's method from x ends with the step that is to gain no more than `settled`.
+    And F there. Newton's method from x ends with the step that is to gain no more than
+    `settled`, and what it gains is known well enough without another look.
     """
+    y = 0.0
     for _ in range(NEWTON_STEPS):
-        _, slope, curvature = curve(x, degree, readers, line)
+        y, slope, curvature = curve(x, degree, readers, line)
         slope += pull
         if slope < 0.0:
             left = x
@@ -186,8 +188,8 @@ def _valley(
         if not left < step < right:
             step = 0.5 * (left + right)
         elif slope * slope <= 2.0 * settled * curvature:
-            return step
+            return step, y - (0.5 * slope - pull) * (x - step)
         if abs(step - x) <= 1e-15 + 1e-12 * abs(x):
-            return step
+            break
         x = step
-    return x
+    return x, y

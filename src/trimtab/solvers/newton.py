@@ -21,9 +21,9 @@ from trimtab.arrays import Array, Ints
 from trimtab.compiled import Structure, inner
 from trimtab.solvers.landscape import Landscape, Work, column_of, power, refresh
 
-STEPS = 50
 HALVINGS = 12
-ROUGHLY, FULLY = 0.1, 1e-8  # how well a step solves its equations, at first and in the end
+# How well a step solves its equations, at first and in the end; between as the slope has fallen.
+ROUGHLY, FULLY = 0.1, 1e-8
 FEW = 32  # knobs for which every step is worth solving for in full
 ROUNDING = 1e-14  # relative
 CURVED = 1e-12  # relative: curvature below this is none
@@ -40,7 +40,7 @@ class Model(Structure):
     #                    the diagonal
     slope: Array  # (k,)
     step: Array  # (k,)
-    trial: Array  # (k,) or longer
+    trial: Array  # (k,)
     inside: Ints  # (k,) the knobs in which F is smooth
     slot: Ints  # (k,) where in the scope at hand a knob is
     diagonal: Array  # (k,) or longer
@@ -58,7 +58,7 @@ def new_model(land: Landscape) -> Model:
         H=np.empty(int(max((n * (n + 1) // 2).sum(), d.sum()))),
         slope=np.empty(k),
         step=np.empty(k),
-        trial=np.empty(max(k, m)),
+        trial=np.empty(k),
         inside=np.empty(k, np.int64),
         slot=np.empty(k, np.int64),
         diagonal=np.empty(max(k, m)),
@@ -82,14 +82,15 @@ def polish(
     work: Work,
     model: Model,
     free: Ints,
+    most: int,
 ) -> float:
-    """Move s down to where the slope vanishes, as far as Newton's method gets; F there."""
+    """Move s down to where the slope vanishes, as far as so many of Newton's steps get; F there."""
     slope, step, trial, inside = model.slope, model.step, model.trial, model.inside
     for i in criteria:
         for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
             trial[land.scope[n]] = s[land.scope[n]]
-    accuracy = ROUGHLY if knobs.size > FEW else FULLY
-    for _ in range(STEPS):
+    steep, last = 0.0, knobs.size <= FEW
+    for _ in range(most):
         _quadratic_model(s, criteria, land, work, model, free)
         size = _inside(s, current, price, knobs, land, inside)
         steepest = 0.0
@@ -98,7 +99,9 @@ def polish(
             steepest = max(steepest, abs(slope[j]))
         if size == 0 or steepest == 0.0:
             break
-        _conjugate_gradients(inside[:size], criteria, land, model, free, accuracy)
+        steep = max(steep, steepest)
+        accuracy = FULLY if last else max(min(ROUGHLY, steepest / steep), FULLY)
+        _conjugate_gradients(inside[:size], criteria, land, model, accuracy)
         length = 1.0
         better = False
         after = value
@@ -111,7 +114,7 @@ def polish(
             for j in knobs:
                 after += price[j] * abs(trial[j] - current[j])
             # Where values no longer tell two states apart, the slope still does.
-            if after < value + (ROUNDING * abs(value) if accuracy == FULLY else 0.0):
+            if after < value + (ROUNDING * abs(value) if last else 0.0):
                 better = True
                 break
             length *= 0.5
@@ -121,10 +124,12 @@ def polish(
             value = after
             for j in inside[:size]:
                 s[j] = trial[j]
+        else:
+            refresh(s, criteria, land, work)
         if gain <= settled * abs(value):
-            if accuracy == FULLY:
+            if last:
                 break
-            accuracy = FULLY
+            last = True
     refresh(s, criteria, land, work)
     return value
 
@@ -248,29 +253,27 @@ def _add_column(out: Array, x: float, U: Array, column: int, first: int, d: int)
 
 
 @inner
-def _times_p(criteria: Ints, land: Landscape, model: Model, free: Ints) -> None:
-    """Hp, the curvature times p."""
+def _times_p(criteria: Ints, land: Landscape, model: Model) -> None:
+    """Hp, the curvature times p, which is 0 for knobs that are not inside."""
     H, p, out = model.H, model.p, model.Hp
     _clear(out, criteria, land)
     h = 0
     for i in criteria:
-        lo, n = land.scope_offsets[i], land.scope_offsets[i + 1] - land.scope_offsets[i]
-        for r in range(n):
-            row = h + r * (r + 1) // 2
-            if free[land.scope[lo + r]] >= 0:
-                x = 0.0
-                for c in range(r):
-                    x += H[row + c] * p[land.scope[lo + c]]
-                for c in range(r, n):  # down the column
-                    x += H[row + r] * p[land.scope[lo + c]]
-                    row += c + 1
-                out[land.scope[lo + r]] += x
-        h += n * (n + 1) // 2
+        scope = land.scope[land.scope_offsets[i] : land.scope_offsets[i + 1]]
+        for r in range(scope.size):
+            own = p[scope[r]]
+            x = 0.0
+            for c in range(r):
+                x += H[h] * p[scope[c]]
+                out[scope[c]] += H[h] * own
+                h += 1
+            out[scope[r]] += x + H[h] * own
+            h += 1
 
 
 @inner
 def _conjugate_gradients(
-    inside: Ints, criteria: Ints, land: Landscape, model: Model, free: Ints, accuracy: float
+    inside: Ints, criteria: Ints, land: Landscape, model: Model, accuracy: float
 ) -> None:
     """Solve curvature step = -slope over the inside knobs, until the curvature turns negative."""
     step, diagonal, p, Hp = model.step, model.diagonal, model.p, model.Hp
@@ -298,7 +301,7 @@ def _conjugate_gradients(
         rho += rest[j] * p[j]
     begin = rho
     for n in range(2 * inside.size + 20):
-        _times_p(criteria, land, model, free)
+        _times_p(criteria, land, model)
         bend = size = 0.0
         for j in inside:
             bend += p[j] * Hp[j]

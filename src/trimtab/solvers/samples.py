@@ -6,7 +6,14 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.compiled import inner
-from trimtab.solvers.curve import SAMPLES_PER_DEGREE, Line, reader, take_curves, take_heights
+from trimtab.solvers.curve import (
+    AT_ONCE,
+    SAMPLES_PER_DEGREE,
+    Line,
+    reader,
+    take_curves,
+    take_heights,
+)
 
 NEWTON_STEPS = 60
 CENTRED = 0.01  # of its reach: how well the centre of a notch is known
@@ -22,15 +29,16 @@ def look(low: float, high: float, degree: int, readers: int, line: Line) -> int:
     """
     even = points = 2 if degree <= 1 else SAMPLES_PER_DEGREE * degree
     _space(low, high, even, line)
-    take_curves(0, even, degree, readers, line)
     for c in range(readers if degree > 1 else 0):
         points = _notches(c, even, points, degree, line)
     if line.toll[1] > 0.0 and low < line.toll[0] < high:
         line.x[points] = line.toll[0]
         points += 1
-    if points > even:
-        take_curves(even, points, degree, readers, line)
-        _sort(even, points, line)
+    _sort(even, points, line.x)
+    padded = points + -points % AT_ONCE
+    for n in range(points, padded):
+        line.x[n] = high
+    take_curves(padded, degree, readers, line)
     return points
 
 
@@ -92,17 +100,14 @@ def _add(
 
 
 @inner
-def _sort(even: int, points: int, line: Line) -> None:
+def _sort(even: int, points: int, x: Array) -> None:
     """Put the points from `even` on where they belong."""
-    x, y, slope, bend = line.x, line.y, line.slope, line.bend
     for n in range(even, points):
-        x_n, y_n, slope_n, bend_n = x[n], y[n], slope[n], bend[n]
-        place = n
+        x_n, place = x[n], n
         while place > 0 and x[place - 1] > x_n:
-            x[place], y[place] = x[place - 1], y[place - 1]
-            slope[place], bend[place] = slope[place - 1], bend[place - 1]
+            x[place] = x[place - 1]
             place -= 1
-        x[place], y[place], slope[place], bend[place] = x_n, y_n, slope_n, bend_n
+        x[place] = x_n
 
 
 @inner

@@ -1,25 +1,25 @@
-"""Shakes of a local minimum: other radii for a while.
+"""Shakes of a local minimum: every knob around one goes somewhere near, at random.
 
 Where most knobs are inside their intervals, minima differ by a little of everything, and no
-single knob leads from one to the next. So the criteria around a knob are given other radii, the
-knobs they read go down by these, and then by the true ones. What is no better is undone.
+single knob leads from one to the next. So all knobs around one are moved a little, and go down
+from there. What is no better is undone.
 """
 
 from __future__ import annotations
 
 from trimtab.arrays import Ints
 from trimtab.compiled import inner
-from trimtab.solvers.landscape import term
+from trimtab.solvers.landscape import refresh, term
 from trimtab.solvers.starts import uniform
-from trimtab.solvers.steps import NOBODY, go_down, remember, revert
+from trimtab.solvers.steps import NOBODY, go_down, note, remember, revert
 from trimtab.solvers.trail import remind, set_mark
 from trimtab.solvers.walk import Walk
 
-LOUDEST, QUIETEST = 1.0, 0.2  # by what share of its radius a criterion is disturbed, at most
-HOPS, SHAKEN = 4, 100  # from the knob in the middle; and knobs concerned, or a few more
-ROUGH, FINE = 5e-3, 2e-4  # of the width along a knob: gains left alone while disturbed, and then
+LOUDEST, QUIETEST = 0.2, 0.1  # of its interval: how far a knob goes at most, at first and last
+HOPS, SHAKEN = 2, 100  # from the knob in the middle; and knobs concerned, or a few more
+FINE = 1e-4  # of the width along a knob: gains left alone
 MOST_STEPS = 4  # per knob concerned
-PICK = -1  # what a random number decides, where others are about a criterion
+PICK = -1  # what a random number decides, where others are about a knob
 
 
 @inner
@@ -36,15 +36,13 @@ def shake(knobs: Ints, steps: int, seed: int, tied: float, walk: Walk) -> None:
 
 @inner
 def _shake(j: int, loud: float, n: int, seed: int, tied: float, walk: Walk) -> None:
-    """Go down by other radii around knob j, then by the true ones; undone if in vain."""
+    """Move what is around knob j, and let it go down; undone if in vain."""
     trail = walk.trail
     set_mark(trail)
-    _disturb(j, loud, n, seed, walk)
-    disturbed = trail.sizes[1]
-    go_down(ROUGH, MOST_STEPS * trail.ends[1], int(NOBODY), walk)
-    for c in range(disturbed):
-        trail.share[trail.changed[c]] = 1.0
-        _remind_scope(trail.changed[c], walk)
+    _surround(j, walk)
+    for c in range(trail.ends[1]):
+        _displace(trail.ring[(trail.ends[0] + c) % trail.ring.size], loud, n, seed, walk)
+    refresh(walk.s, trail.changed[: trail.sizes[1]], walk.land, walk.work)
     go_down(FINE, MOST_STEPS * trail.ends[1], int(NOBODY), walk)
     trail.counts[1] += 1
     if _gained(walk) > tied:
@@ -54,8 +52,8 @@ def _shake(j: int, loud: float, n: int, seed: int, tied: float, walk: Walk) -> N
 
 
 @inner
-def _disturb(j: int, loud: float, n: int, seed: int, walk: Walk) -> None:
-    """Other radii for the criteria nearest to knob j; all knobs they read are to be looked at."""
+def _surround(j: int, walk: Walk) -> None:
+    """Put knob j and the free knobs around it on the queue."""
     land, trail = walk.land, walk.trail
     remind(j, trail)
     looked = 0
@@ -67,18 +65,21 @@ def _disturb(j: int, loud: float, n: int, seed: int, walk: Walk) -> None:
             looked += 1
             for c in range(land.touch_offsets[near], land.touch_offsets[near + 1]):
                 i = land.touch[c]
-                if trail.share[i] == 1.0:
-                    remember(i, walk)
-                    trail.share[i] = 1.0 + loud * (2.0 * uniform(seed, n, i) - 1.0)
-                    _remind_scope(i, walk)
+                for r in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
+                    remind(land.scope[r], trail)
 
 
 @inner
-def _remind_scope(i: int, walk: Walk) -> None:
-    """Put the free knobs that criterion i reads at the end of the queue."""
-    land = walk.land
-    for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
-        remind(land.scope[n], walk.trail)
+def _displace(j: int, loud: float, n: int, seed: int, walk: Walk) -> None:
+    """Put knob j somewhere near, unless it is on levels; its criteria are to be made anew."""
+    s, land = walk.s, walk.land
+    if land.level_offsets[j] < land.level_offsets[j + 1]:
+        return
+    note(j, walk)
+    far = loud * (2.0 * uniform(seed, n, j) - 1.0) * (land.high[j] - land.low[j])
+    s[j] = min(max(s[j] + far, land.low[j]), land.high[j])
+    for c in range(land.touch_offsets[j], land.touch_offsets[j + 1]):
+        remember(land.touch[c], walk)
 
 
 @inner

@@ -15,21 +15,23 @@ from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.solvers import ball, branch, cells, coordinate, discrete, gradient
 from trimtab.solvers.part import Part
-from trimtab.solvers.solution import TIED, Counters, Solution, better
+from trimtab.solvers.solution import TIED, Counters, Solution, better, choose
 from trimtab.solvers.walk import Walk
 
 STEPS, STEPS_PER_KNOB = 1500, 15  # one-dimensional steps of kicks in a part, at effort 1
-STARTING, STARTING_PER_KNOB, MOST_STARTING = 500, 12, 1000  # and of descents from random starts
-AGREED = 3  # starts that lead to the best value again, at effort 1
-PATIENCE = 28  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
+STARTING, STARTING_PER_KNOB, MOST_STARTING = 600, 12, 1000  # and of descents from random starts
+AGREED = 5  # starts that lead to the best value again, at effort 1
+PATIENCE = 12  # kicks in a row that fail; from FEW knobs on SHARED / n + n / MANY
 SHARED, MANY = 2500, 100
+CORNERED = 0.2  # of that patience, where all knobs are at ends; otherwise the share that is inside
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 MINIMA, MIXTURES = 4, 1  # how many are mixed, and how often
 LOOKUPS_PER_KNOB = 1000  # among mixtures, at effort 1
 INSIDE = 0.6  # share of knobs inside their intervals from which on shakes do more than mixtures
-SHAKES_PER_KNOB = 100  # steps, at effort 1
-FEW_SHAKES_PER_KNOB = 15  # the same below FEW knobs, after the kicks
+SHAKES_PER_KNOB = 75  # steps, at effort 1,
+SHAKEN_MINIMA = 3  # of so many minima together
+FEW_SHAKES_PER_KNOB = 25  # the same below FEW knobs, after the kicks
 FEW = 16  # knobs below which more descents and kicks do more than mixtures
 BUDGET = 2**27
 TOO_LARGE = (
@@ -126,13 +128,14 @@ def _explore(part: Part, walk: Walk, domain: BoundBox, effort: float, seed: int)
     """A search that is longer than one descent: by shakes inside the box, else at its boundary."""
     now = part.now[part.knobs]
     first = coordinate.descents(part, walk, now[None], coordinate.Effort(), seed)
-    if now.size >= FEW and _inside(first.states[0], part, domain) > INSIDE:
-        graded = coordinate.graded(part, walk, seed)
-        shakes = coordinate.Effort(shakes=_times(effort, SHAKES_PER_KNOB * now.size))
-        found = _settle(part, walk, graded.states[0], shakes, seed)
-        steps = int(first.counts[0] + graded.counts[0])
-        return replace(found, counters=found.counters + Counters(steps=steps))
-    return _combine(part, walk, domain, first, effort, seed)
+    if now.size < FEW or _inside(first.states[0], part, domain) <= INSIDE:
+        return _combine(part, walk, domain, first, effort, seed)
+    starts, steps = _times(effort, SHAKEN_MINIMA), _times(effort, SHAKES_PER_KNOB * now.size)
+    shaken = coordinate.shaken(part, walk, first, starts, steps, seed)
+    best = choose(shaken.states, shaken.values, now)
+    found = _settle(part, walk, shaken.states[best], coordinate.Effort(), seed)
+    spent, kicks, _ = shaken.counts.tolist()
+    return replace(found, counters=found.counters + Counters(steps=spent, kicks=kicks))
 
 
 def _combine(
@@ -148,7 +151,9 @@ def _combine(
     few = n < FEW
     long = _effort(part, effort)
     minima = coordinate.descents(part, walk, np.empty((0, n)), long, seed, first)
-    states = minima.states[np.argsort(minima.values, kind="stable")][:MINIMA]
+    order = np.argsort(minima.values, kind="stable")
+    best = choose(minima.states, minima.values, part.now[part.knobs])
+    states = minima.states[[best, *order[order != best]]][:MINIMA]
     value, steps, entries = float(minima.values.min()), int(minima.counts[0]), 0
     lookups = _times(effort, LOOKUPS_PER_KNOB * n)
     agreed = np.count_nonzero(minima.values <= value + coordinate.SAME * abs(value))
@@ -164,6 +169,9 @@ def _combine(
         states = np.concatenate([down.states, states])[:MINIMA]
     if few:
         long = long._replace(shakes=_times(effort, FEW_SHAKES_PER_KNOB * n))
+    else:  # flips have kicked the knobs at ends
+        inside = max(_inside(states[0], part, domain), CORNERED)
+        long = long._replace(patience=_times(inside, long.patience))
     found = _settle(part, walk, states[0], long, seed)
     return replace(found, counters=found.counters + Counters(steps=steps, entries=entries))
 

@@ -49,21 +49,14 @@ def face(j: int, walk: Walk) -> tuple[int, int]:
     degree = slice_along(j, s, land, work)
     work.line.toll[0] = walk.current[j]
     work.line.toll[1] = walk.price[j]
-    first, last = land.touch_offsets[j], land.touch_offsets[j + 1]
-    for c in range(first, last):
-        work.line.bonus[c - first] *= walk.trail.share[land.touch[c]]
-    return degree, last - first
+    return degree, int(land.touch_offsets[j + 1] - land.touch_offsets[j])
 
 
 @inner
 def move(j: int, x: float, degree: int, walk: Walk) -> None:
     """Put knob j at x along the line just made; remember what was, and whom it concerns."""
     s, land, work, trail = walk.s, walk.land, walk.work, walk.trail
-    if trail.moved_at[j] != trail.mark[0]:
-        trail.moved_at[j] = trail.mark[0]
-        trail.moved[trail.sizes[0]] = j
-        trail.sizes[0] += 1
-        trail.was[j] = s[j]
+    note(j, walk)
     for c in range(land.touch_offsets[j], land.touch_offsets[j + 1]):
         i = land.touch[c]
         remember(i, walk)
@@ -71,6 +64,17 @@ def move(j: int, x: float, degree: int, walk: Walk) -> None:
             if land.scope[n] != j:
                 remind(land.scope[n], trail)
     put(j, x, degree, s, land, work)
+
+
+@inner
+def note(j: int, walk: Walk) -> None:
+    """Keep where knob j is, if it has not been moved since the mark."""
+    trail = walk.trail
+    if trail.moved_at[j] != trail.mark[0]:
+        trail.moved_at[j] = trail.mark[0]
+        trail.moved[trail.sizes[0]] = j
+        trail.sizes[0] += 1
+        trail.was[j] = walk.s[j]
 
 
 @inner

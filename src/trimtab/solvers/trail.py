@@ -30,7 +30,6 @@ class Trail(Structure):
     changed: Ints  # (m,) * the criteria changed since
     u: Array  # (sum d,) * their u then
     changed_at: Ints  # (m,)
-    share: Array  # (m,) * of its radius that a criterion is given; 1 unless it is disturbed
     sizes: Ints  # (2,) of moved and changed
     counts: Ints  # (3,) steps, kicks, kicks kept
     start: Array  # (1,) G where the last descent began
@@ -53,7 +52,6 @@ def new_trail(land: Landscape, model: Model) -> Trail:
         changed=model.diagonal.view(np.int64)[:m],
         u=model.H[: land.maps.offsets[-1]],
         changed_at=np.empty(m, np.int64),
-        share=model.trial[:m],
         sizes=np.zeros(2, np.int64),
         counts=np.zeros(3, np.int64),
         start=np.zeros(1),
@@ -68,7 +66,6 @@ def begin(knobs: Ints, criteria: Ints, land: Landscape, trail: Trail) -> None:
     """Forget everything. Only entries that a search can reach are set: the rest may be millions."""
     for i in criteria:
         trail.changed_at[i] = -1
-        trail.share[i] = 1.0
         for n in range(land.scope_offsets[i], land.scope_offsets[i + 1]):
             trail.waiting[land.scope[n]] = -1
     for j in knobs:
