@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 BENCHMARKS ?=
+SYSTEM ?= cache-service
+PROVE ?= play
 STAMP := $(VENV)/.installed
 # Processes pytest spreads over; 0 runs in this one, where it compiles each kernel only once.
 WORKERS ?= auto
@@ -17,7 +19,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz bench lint format lock clean fresh-kernels
+.PHONY: help demo test fuzz bench prove lint format lock clean fresh-kernels
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -34,6 +36,9 @@ fuzz: $(STAMP) fresh-kernels  ## Fuzz specs, command lines and damaged stores, F
 
 bench: $(BENCH)/.installed fresh-kernels  ## Measure everything against its rivals; writes benchmarks/RESULTS.md
 	$(BENCH)/bin/python benchmarks/run.py $(BENCHMARKS)
+
+prove: $(BENCH)/.installed fresh-kernels  ## Tune a real system (SYSTEM=cache-service or log-shipper)
+	$(BENCH)/bin/python examples/$(SYSTEM)/run.py $(PROVE)
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/ruff check

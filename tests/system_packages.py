@@ -33,7 +33,16 @@ def chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-FINDERS: dict[str, Callable[[], str | None]] = {"postgresql": postgresql, "chromium": chromium}
+def redis() -> str | None:
+    """Redis's server program."""
+    return shutil.which("redis-server")
+
+
+FINDERS: dict[str, Callable[[], str | None]] = {
+    "postgresql": postgresql,
+    "chromium": chromium,
+    "redis": redis,
+}
 LACKING = pytest.StashKey[dict[str, str]]()  # the package that is absent, by test
 
 

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.league.place import Place
+from benchmarks.league.plans import Plan
 from benchmarks.league.rivals import Searcher
-from benchmarks.league.worlds import Place
 from trimtab.arrays import Array
 
 BETA = 4.0  # two standard deviations
-RANDOM = 5  # trials before the first model
 
 
 class GPUCB(Searcher):
     """`SingleTaskGP` with standardised values and `UpperConfidenceBound`, fitted anew every trial.
 
+    `startup` counts the trials before the first model, the start among them; the others are random
+    but for the second one, which is the middle of the domain with `middle`.
     Recommends the trial with the best posterior mean.
     """
 
-    SHARE, HOLD = 0.2, 25
+    name = "BoTorch GP-UCB"
+    what = "SingleTaskGP, beta 4; stays with the best mean"
+    needs = ("botorch", "torch")
+    slow = True
+    DEFAULTS: ClassVar = {"middle": 0, "startup": 5}
 
-    def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
-        super().__init__(place, horizon=horizon, seed=seed)
+    def __init__(self, place: Place, *, horizon: int, seed: int, plan: Plan | None = None) -> None:
+        super().__init__(place, horizon=horizon, seed=seed, plan=plan)
         self._on_trial = self.unit(place.start)
         self._X, self._y = list[Array](), list[float]()
 
@@ -38,8 +45,9 @@ class GPUCB(Searcher):
 
     def suggest(self) -> Array:
         """The maximiser of the bound; random states at first."""
-        if len(self._y) < RANDOM:
-            self._on_trial = self.rng.random(self.k)
+        if len(self._y) < self.options["startup"]:
+            middle = len(self._y) == 1 and self.options["middle"]
+            self._on_trial = np.full(self.k, 0.5) if middle else self.rng.random(self.k)
             return self._on_trial
         with quiet():
             torch, model = import_module("torch"), self._model()
@@ -57,7 +65,7 @@ class GPUCB(Searcher):
 
     def recommend(self) -> Array:
         """The trial that the model likes best, or the best of too few for a model."""
-        if len(self._y) < RANDOM:
+        if len(self._y) < self.options["startup"]:
             return self._X[int(np.argmin(self._y))]
         with quiet():
             at = import_module("torch").tensor(np.array(self._X))
@@ -80,7 +88,12 @@ class GPUCB(Searcher):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the warnings that torch and BoTorch give about themselves."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """Without what torch, BoTorch, Ax and Xopt have to say about themselves."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

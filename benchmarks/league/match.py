@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.league.worlds import Place
+from benchmarks.league.place import Place
 from trimtab.arrays import Array
 
 LAST = 0.1  # the share of the rounds over which the final loss is averaged

@@ -1,29 +1,30 @@
-"""Who plays: our policies with one configuration each, and the rivals."""
+"""Who plays: our policies, told nothing or everything, the tuner, and the rivals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
 import trimtab as tt
-from benchmarks.league import rivals
-from benchmarks.league.gaussian_process import GPUCB
+from benchmarks.league.live import LiveTuner, ToldNothing
 from benchmarks.league.match import Player
-from benchmarks.league.worlds import Place
+from benchmarks.league.place import Place
+from benchmarks.league.rivals import Searcher
+from benchmarks.league.roster import RIVALS
 from trimtab.arrays import Array
-from trimtab.estimators.confidence import Form
 from trimtab.policies import Policy
 
 FACTOR = 2.0  # of all our lazy policies: what Algorithm 1 has in the paper
+FIXED, MIDDLE = "fixed", "middle"
+NOTHING, TUNER, EVERYTHING = "told nothing", "Tuner", "told everything"
 
 
-class Ours:
-    """A policy of this library, told the noise and the norm; its `form` is that of the radius."""
+class ToldEverything:
+    """A policy of this library, told the noise of each loss and the norm of its parameters."""
 
     def __init__(
         self,
@@ -32,19 +33,15 @@ class Ours:
         kind: Callable[..., Policy],
         seed: int,
         horizon: int,
-        form: Form = "tempered",
-        estimated: bool = False,
-        balanced: bool = True,
-        **options: object,
     ) -> None:
-        told = tt.Confidence(sigma=place.sigma, norm=place.norm, form=form)
+        told = tt.Confidence(sigma=place.sigma, norm=place.norm, form="tempered")
         self.policy = kind(
             place.problem,
             start=place.start,
-            radius=replace(told, sigma=None) if estimated else told,
-            reg=told.balanced_reg if balanced else 1.0,
+            radius=told,
+            reg=told.balanced_reg,
+            factor=FACTOR,
             seed=seed,
-            **options,
         )
 
     def ask(self) -> Array:
@@ -71,6 +68,21 @@ class Fixed:
         """Nothing is learned."""
 
 
+class Middle:
+    """Goes to the middle of the domain at once: what a tuner must beat that knows a box."""
+
+    def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
+        domain = place.problem.domain
+        self._state = domain.project((domain.low + domain.high) / 2.0)
+
+    def ask(self) -> Array:
+        """The middle."""
+        return self._state
+
+    def tell(self, losses: Array, played: Array) -> None:
+        """Nothing is learned."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A player of the league."""
@@ -80,63 +92,51 @@ class Entry:
     what: str
     needs: tuple[str, ...] = ()  # packages
     ours: bool = False
-    slow: bool = False  # plays in small worlds only, and with the first seeds
+    slow: bool = False  # plays in small worlds only, and at the shortest horizon
+    boxes: bool = False  # plays in boxes only
+    files: tuple[str, ...] = ("players.py",)  # of this folder, that decide how it plays
+
+    @property
+    def rival(self) -> bool:
+        """Whether it is somebody else's."""
+        return not self.ours and self.name != FIXED
 
     def installed(self) -> bool:
         """Whether it can play here."""
         return all(find_spec(package) is not None for package in self.needs)
 
 
-def _ours(
-    name: str, kind: Callable[..., Policy], what: str, *, slow: bool = False, **options: Any
-) -> Entry:
-    return Entry(name, partial(Ours, kind=kind, **options), what, ours=True, slow=slow)
+def _everything(name: str, kind: Callable[..., Policy]) -> Entry:
+    what = "told noise and norms; tempered radius, reg balanced, factor 2"
+    return Entry(name, partial(ToldEverything, kind=kind), what, ours=True)
 
 
-_steady = partial(_ours, kind=tt.SteadyGraphLinUCB)
+def _rival(kind: type[Searcher]) -> Entry:
+    own = kind.__module__.rpartition(".")[2] + ".py"
+    files = tuple(dict.fromkeys(("rivals.py", "plans.py", own)))
+    return Entry(kind.name, kind, kind.what, kind.needs, slow=kind.slow, files=files)
+
 
 ENTRIES = (
-    _steady("Steady", what="radius tempered, reg balanced, factor 2", factor=FACTOR),
-    _steady(
-        "Steady, proven radius",
-        what="the same with the proven radius",
-        form="logdet",
-        factor=FACTOR,
-    ),
-    _steady(
-        "Steady, noise estimated",
-        what="the same as Steady with sigma=None",
-        estimated=True,
-        factor=FACTOR,
-        slow=True,
-    ),
-    _steady(
-        "Steady, factor chosen",
-        what="the same as Steady with the factor that it chooses by itself",
-        slow=True,
-    ),
-    _steady(
-        "Steady, reg 1",
-        what="the same as Steady with the constructor's reg",
-        balanced=False,
-        factor=FACTOR,
-        slow=True,
-    ),
-    _ours("Algorithm 1", tt.LazyGraphLinUCB, "as Steady", factor=FACTOR),
-    _ours("Async", tt.AsyncLazyGraphLinUCB, "as Steady", factor=FACTOR),
-    _ours("LinUCB", tt.LinUCB, "as Steady, but for the factor", slow=True),
-    Entry("fixed defaults", Fixed, "the start state for ever"),
-    Entry("hill climbing", rivals.HillClimbing, "one knob at a time, step 0.25, adapted"),
-    Entry("SPSA", rivals.SPSA, "Spall's gains, perturbation 0.1, first step 0.1"),
-    Entry("cmaes", rivals.CMAES, "sigma 0.2; stays with the mean", ("cmaes",)),
-    Entry("Optuna TPE", rivals.Optuna, "defaults; stays with the best trial", ("optuna",)),
-    Entry("Optuna CMA-ES", rivals.OptunaCMA, "the same", ("optuna", "cmaes")),
-    Entry("Optuna GP", rivals.OptunaGP, "the same", ("optuna", "torch"), slow=True),
+    Entry(FIXED, Fixed, "the start state for ever"),
     Entry(
-        "BoTorch GP-UCB",
-        GPUCB,
-        "SingleTaskGP, beta 4",
-        ("botorch", "torch"),
-        slow=True,
+        NOTHING,
+        ToldNothing,
+        "the default policy of a spec with ranges, neither noise nor norms",
+        ours=True,
+        files=("players.py", "live.py"),
     ),
+    Entry(
+        TUNER,
+        LiveTuner,
+        "the same in tt.Tuner: steps of at most 0.2, a round of settling, guards",
+        ours=True,
+        boxes=True,
+        files=("players.py", "live.py"),
+    ),
+    _everything(EVERYTHING, tt.SteadyGraphLinUCB),
+    _everything("Algorithm 1, told everything", tt.LazyGraphLinUCB),
+    _everything("Async, told everything", tt.AsyncLazyGraphLinUCB),
+    Entry(MIDDLE, Middle, "one jump to the middle of the box, and stays"),
+    *map(_rival, RIVALS),
 )

@@ -1,20 +1,32 @@
-"""From runs to standings: means, paired ratios, ranks and verdicts of a world."""
+"""From matches to standings: cost against fixed, means over worlds, and paired ratios."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy.stats import t as student
 
-from benchmarks.league.match import Score
-from benchmarks.league.run import Run
-from benchmarks.league.worlds import Setting
+from benchmarks.league.players import FIXED
 from trimtab.arrays import Array
 
-MAIN = "Steady"  # the entry that has to win; "Steady, ..." are the same with other options
-TOLERANCE = 1.1  # of the best, where the assumptions do not hold
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a match cost."""
+
+    world: str
+    player: str
+    horizon: int
+    seed: int
+    total: float  # regret and price
+    price: float
+    movement: float
+    moves: int
+    final: float  # loss of a round, over the last tenth
+    seconds: float  # of CPU
 
 
 @dataclass(frozen=True)
@@ -24,10 +36,14 @@ class Interval:
     mean: float
     half: float
 
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.mean + self.half
+
     def __str__(self) -> str:
-        digits = 0 if abs(self.mean) >= 100 else 1 if abs(self.mean) >= 10 else 2
-        half = "" if np.isnan(self.half) else f" ± {self.half:,.{digits}f}"
-        return f"{self.mean:,.{digits}f}{half}"
+        half = "" if np.isnan(self.half) else f" ± {self.half:.2f}"
+        return f"{self.mean:.2f}{half}"
 
 
 def interval(values: Array) -> Interval:
@@ -42,67 +58,78 @@ def interval(values: Array) -> Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """What everybody paid in a world. Only seeds that both have played are compared."""
-
-    setting: Setting
-    scores: dict[str, dict[int, Score]]  # by player, by seed
+class Standings:
+    """What everybody paid at one horizon. Only seeds that both have played are compared."""
 
     horizon: int
+    rows: Sequence[Row]
+    worlds: Sequence[str] = ()  # in this order; those of the rows by default
+    _by: dict[tuple[str, str], dict[int, Row]] = field(default_factory=dict)
 
-    @property
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if row.horizon == self.horizon:
+                self._by.setdefault((row.world, row.player), {})[row.seed] = row
+
+    def played(self, world: str, player: str) -> dict[int, Row]:
+        """The matches of a player in a world, by seed."""
+        return self._by.get((world, player), {})
+
+    @cached_property
     def players(self) -> list[str]:
-        """Best first."""
-        return sorted(self.scores, key=self.relative)
+        """Everybody who has played somewhere."""
+        return list(dict.fromkeys(player for _, player in self._by))
 
-    @property
-    def others(self) -> list[str]:
-        """Everybody but Steady in any configuration."""
-        return [name for name in self.players if not name.startswith(MAIN)]
+    def worlds_of(self, player: str) -> list[str]:
+        """Where a player has met the fixed setting."""
+        order = self.worlds or list(dict.fromkeys(world for world, _ in self._by))
+        return [
+            world
+            for world in order
+            if self.played(world, player).keys() & self.played(world, FIXED).keys()
+        ]
 
-    def mean(self, player: str, what: str) -> Interval:
-        """Of a column, over seeds."""
-        scores = self.scores[player].values()
-        return interval(np.array([getattr(score, what) for score in scores], np.float64))
-
-    def ratio(self, player: str, to: str) -> Interval:
-        """Total cost as a multiple of another's, seed by seed."""
-        mine, theirs = self.scores[player], self.scores[to]
-        seeds = sorted(mine.keys() & theirs.keys())
-        return interval(np.array([mine[s].total / theirs[s].total for s in seeds]))
-
-    def relative(self, player: str) -> float:
-        """Total cost of all common seeds together, as a multiple of Steady's."""
-        mine, theirs = self.scores[player], self.scores[MAIN]
+    def ratio(self, world: str, player: str, to: str = FIXED) -> float:
+        """Cost as a multiple of another's, all common seeds together."""
+        mine, theirs = self.played(world, player), self.played(world, to)
         seeds = mine.keys() & theirs.keys()
         return sum(mine[s].total for s in seeds) / sum(theirs[s].total for s in seeds)
 
-    def rank(self, player: str) -> int:
-        """1 for the lowest total."""
-        return self.players.index(player) + 1
+    def difference(self, world: str, player: str, to: str) -> Interval:
+        """The ratio of sums, and the paired interval of the difference in units of the other's."""
+        mine, theirs = self.played(world, player), self.played(world, to)
+        seeds = sorted(mine.keys() & theirs.keys())
+        unit = float(np.mean([theirs[s].total for s in seeds]))
+        return interval(np.array([1.0 + (mine[s].total - theirs[s].total) / unit for s in seeds]))
 
-    @property
-    def must_win(self) -> bool:
-        """Whether Steady claims the lowest total cost here."""
-        return self.setting.holds
+    def best(self, world: str, among: Iterable[str]) -> str | None:
+        """The cheapest of some players in a world, None if none has played there."""
+        there = [name for name in among if world in self.worlds_of(name)]
+        return min(there, key=lambda name: self.ratio(world, name)) if there else None
 
-    @property
-    def kept(self) -> bool:
-        """Whether Steady does what it claims: lowest, or within 10 % of the best."""
-        return self.relative(self.others[0]) * (1.0 if self.must_win else TOLERANCE) >= 1.0
+    def mean(self, player: str, worlds: Sequence[str] | None = None) -> float:
+        """The geometric mean over worlds of the cost against fixed."""
+        there = [w for w in self.worlds_of(player) if worlds is None or w in worlds]
+        return float(np.exp(np.mean([np.log(self.ratio(w, player)) for w in there])))
 
+    def worst(self, player: str) -> tuple[str, float]:
+        """The world with the highest cost against fixed, and that cost."""
+        return max(((w, self.ratio(w, player)) for w in self.worlds_of(player)), key=lambda x: x[1])
 
-def tables(runs: Sequence[Run], settings: Sequence[Setting]) -> list[Table]:
-    """One table per world in which Steady and somebody else have played."""
-    found = []
-    for setting in settings:
-        scores: dict[str, dict[int, Score]] = {}
-        for run in runs:
-            if run.job.world == setting.name:
-                scores.setdefault(run.job.player, {})[run.job.seed] = run.score
-        first = scores.get(MAIN, {})
-        scores = {name: each for name, each in scores.items() if each.keys() & first.keys()}
-        table = Table(setting, scores, runs[0].job.horizon)
-        if table.scores and table.others:
-            found.append(table)
-    return found
+    def median(self, player: str, what: str) -> float:
+        """Of a column: the median over worlds of the mean over seeds."""
+        means = [
+            np.mean([getattr(row, what) for row in self.played(world, player).values()])
+            for world in self.worlds_of(player)
+        ]
+        return float(np.median(means))
+
+    def dearer(self, player: str) -> float:
+        """The share of matches that cost more than the fixed setting with the same seed."""
+        pairs = [
+            (row.total, self.played(world, FIXED)[seed].total)
+            for world in self.worlds_of(player)
+            for seed, row in self.played(world, player).items()
+            if seed in self.played(world, FIXED)
+        ]
+        return float(np.mean([mine > fixed for mine, fixed in pairs]))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 
 import networkx as nx
 import numpy as np
 
 import trimtab as tt
+from benchmarks.league import recorded
+from benchmarks.league.disturbed import Daily, HeavyTailed, Spiky
+from benchmarks.league.place import Place, Setting, placed
+from benchmarks.league.shapes import cliff, plateau, saturation, two_valleys
 from trimtab.arrays import Array, Bools, Ints
 from trimtab.bases import Linear, PairwiseQuadratic
 from trimtab.domain import Balls
@@ -18,29 +21,6 @@ from trimtab.sim.recommender import START, recommender
 from trimtab.sim.worlds import Correlated, Drifting, Fairness, Gaussian, World
 
 SIGMA = 0.1  # of a loss, unless the world says otherwise
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A world of one seed, and what everybody is told about it."""
-
-    world: World | Drifting
-    problem: Problem  # what the policies believe: the world's own, but for a wrong graph
-    start: Array  # (k,) the settings that somebody left behind
-    sigma: Array  # (m,) noise of a loss
-    norm: Array  # (m,) bound on the parameters
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A world up to its seed."""
-
-    name: str
-    make: Callable[[int], Place]
-    holds: bool = True  # whether the model's assumptions hold
-    why: str = ""  # not
-    delay: int = 0  # rounds until a loss is told
-    small: bool = False  # whether slow players take part
 
 
 def ring(k: int) -> tt.Graph:
@@ -63,14 +43,6 @@ def quadratic(seed: int, *, graph: tt.Graph, price: float, **options: object) ->
         **options,  # type: ignore[arg-type]
     )
     return placed(world, seed)
-
-
-def placed(world: World, seed: int, start: Sequence[float] | None = None) -> Place:
-    """The place of a world whose problem is known; a random start unless one is given."""
-    rng = np.random.default_rng((seed, 11))
-    problem = world.problem
-    where = problem.domain.sample(rng) if start is None else np.array(start, np.float64)
-    return Place(world, problem, where, world.noise.scales(problem.graph), world.norms)
 
 
 def cliques(seed: int, *, count: int, price: float) -> Place:
@@ -150,21 +122,19 @@ def unequal(graph: tt.Graph) -> Gaussian:
     return Gaussian(np.geomspace(0.02, 0.5, graph.criteria))
 
 
+@cache
 def settings(horizon: int) -> tuple[Setting, ...]:
     """All worlds; those that drift do so at a third and at two thirds of the horizon."""
     changes = [horizon // 3 + 1, 2 * horizon // 3 + 1]
-    ring10, degree4 = ring(10), regular(20, 4)
+    ring10, degree3, degree4 = ring(10), regular(20, 3), regular(20, 4)
     Q = partial(partial, quadratic)
+    unfitting = partial(Setting, holds=False, why="the basis does not fit", small=True)
+    bent = partial(unfitting, files=("surface.py", "shapes.py"))
+    disturbed = partial(Setting, holds=False, files=("disturbed.py",))
     return (
-        Setting("one clique (paper)", partial(cliques, count=1, price=1.0), small=True),
-        Setting("four cliques (paper: ten)", partial(cliques, count=4, price=1.0)),
-        Setting(
-            "Adult threshold (paper)",
-            partial(adult, price=1.0),
-            holds=False,
-            why="the basis does not fit",
-            small=True,
-        ),
+        Setting("one clique (paper)", partial(cliques, count=1, price=1.0), small=True, box=False),
+        Setting("four cliques (paper: ten)", partial(cliques, count=4, price=1.0), box=False),
+        unfitting("Adult threshold (paper)", partial(adult, price=1.0)),
         Setting(
             "recommender",
             lambda seed: placed(recommender(move_cost=2.0), seed, START),
@@ -172,7 +142,7 @@ def settings(horizon: int) -> tuple[Setting, ...]:
         ),
         Setting("degree 2, k = 10, cheap", Q(graph=ring10, price=0.3), small=True),
         Setting("degree 2, k = 10, dear", Q(graph=ring10, price=10.0), small=True),
-        Setting("degree 3, k = 20", Q(graph=regular(20, 3), price=3.0)),
+        Setting("degree 3, k = 20", Q(graph=degree3, price=3.0)),
         Setting("degree 4, k = 50", Q(graph=regular(50, 4), price=3.0)),
         Setting("degree 6, k = 30", Q(graph=regular(30, 6), price=3.0)),
         Setting("correlated noise", Q(graph=degree4, price=3.0, noise=Correlated(SIGMA))),
@@ -190,6 +160,7 @@ def settings(horizon: int) -> tuple[Setting, ...]:
             partial(drifting, graph=ring10, price=3.0, changes=changes),
             holds=False,
             why="the world changes twice",
+            drifts=True,
         ),
         Setting(
             "wrong graph",
@@ -197,17 +168,31 @@ def settings(horizon: int) -> tuple[Setting, ...]:
             holds=False,
             why="most dependencies are unknown",
         ),
-        Setting(
-            "fairness, 6 groups",
-            partial(fairness, price=1.0),
-            holds=False,
-            why="the basis does not fit exactly",
-            small=True,
-        ),
+        unfitting("fairness, 6 groups", partial(fairness, price=1.0)),
         Setting(
             "free moves",
             Q(graph=ring10, price=0.0),
             holds=False,
             why="moves cost nothing",
         ),
+        disturbed(
+            "spikes",
+            Q(graph=degree3, price=3.0, noise=Spiky(SIGMA)),
+            why="2 % of losses are 10 to 30 standard deviations off",
+        ),
+        disturbed(
+            "heavy tails",
+            Q(graph=degree3, price=3.0, noise=HeavyTailed(SIGMA)),
+            why="the noise is Student's t with 3 degrees of freedom",
+        ),
+        disturbed(
+            "daily cycle",
+            Q(graph=degree3, price=3.0, noise=Daily(SIGMA, amplitude=0.3, day=144)),
+            why="an offset of three standard deviations comes and goes",
+        ),
+        bent("saturation", partial(saturation, knobs=6, price=1.0)),
+        bent("cliff", partial(cliff, knobs=5, price=1.0)),
+        bent("plateau, one valley", partial(plateau, pairs=2, price=1.0)),
+        bent("two valleys", partial(two_valleys, pairs=2, price=1.0)),
+        *recorded.settings(),
     )

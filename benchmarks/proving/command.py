@@ -1,0 +1,123 @@
+"""The command line of a real system: `play`, `report`, `record` and `validate`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks.proving import windows as raw
+from benchmarks.proving.arms import ENTRIES, Entry, entries
+from benchmarks.proving.conduct import conduct, judged
+from benchmarks.proving.record import record
+from benchmarks.proving.report import written
+from benchmarks.proving.system import System
+from benchmarks.proving.validate import validate
+from benchmarks.proving.windows import Window
+from trimtab.errors import TrimtabError
+from trimtab.paper import figures
+
+
+def main(make: Callable[[], System], argv: Sequence[str] | None = None) -> int:
+    """The exit code: 0 if done, 1 if cut short, 2 if something is missing or wrong.
+
+    One sentence on stderr then says what.
+
+    Args:
+        make: the system; called once.
+        argv: the arguments, those of the process by default.
+    """
+    asked = _parser().parse_args(argv)
+    try:
+        if asked.command == "play":
+            return _play(make, asked)
+        if asked.command == "report":
+            spec = make().spec
+            print(written(raw.read(asked.windows, spec), spec, asked.out))
+            return 0
+        if asked.command == "record":
+            with make() as system:
+                sizes = {"states": asked.states, "hold": asked.hold, "seed": asked.seed}
+                print(record(system, asked.out, **sizes))
+            return 0
+        recorded = import_module("benchmarks.league.recorded").recorded
+        with make() as system:
+            world = recorded(asked.world or system.name)
+            print(validate(system, world, windows=asked.windows, seed=asked.seed).table())
+        return 0
+    except KeyboardInterrupt:
+        print(
+            "\ncut short; a recording goes on when the same command is given again", file=sys.stderr
+        )
+        return 1
+    except (TrimtabError, ImportError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _play(make: Callable[[], System], asked: argparse.Namespace) -> int:
+    figures.require()  # before an hour of playing, not after it
+    chosen = entries(asked.arms)
+    played: list[Window] = []
+    asked.out.mkdir(parents=True, exist_ok=True)
+    with make() as system:
+        try:
+            for run in range(1, asked.runs + 1):
+                _run(system, chosen, run, asked, played)
+        except KeyboardInterrupt:
+            print("\ncut short; what was played is kept", file=sys.stderr)
+        finally:
+            raw.write(played, system.spec, asked.out)
+        print(written(played, system.spec, asked.out))
+    return 0
+
+
+def _run(
+    system: System, chosen: list[Entry], run: int, asked: argparse.Namespace, played: list[Window]
+) -> None:
+    """Add the windows of a run to those played, also if it ends early."""
+    seed, mine = asked.seed + run, list[Window]()
+    with ExitStack() as open_things:
+        folder = Path(open_things.enter_context(tempfile.TemporaryDirectory()))
+        arms = {}
+        for entry in chosen:
+            arm = entry.make(system.spec, horizon=asked.windows, seed=seed, folder=folder)
+            open_things.callback(arm.close)
+            arms[entry.name] = arm
+        try:
+            for window in conduct(system, arms, run=run, windows=asked.windows, seed=seed):
+                mine.append(window)
+        finally:
+            played += judged(mine, system.spec)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Tune a real system, and record it.")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    play = commands.add_parser("play", help="arms take turns; table, picture and raw windows")
+    play.add_argument("--runs", type=int, default=3)
+    play.add_argument("--windows", type=int, default=320, help="of every arm in a run")
+    play.add_argument("--arms", nargs="+", default=list(ENTRIES), metavar="ARM")
+    play.add_argument("--seed", type=int, default=0)
+    play.add_argument("--out", type=Path, required=True, help="a folder")
+
+    again = commands.add_parser("report", help="the same from raw windows")
+    again.add_argument("windows", type=Path, help="windows.csv or windows.csv.gz")
+    again.add_argument("--out", type=Path, required=True, help="a folder")
+
+    rec = commands.add_parser("record", help="measure states all over the box, for the league")
+    rec.add_argument("--states", type=int, default=1000)
+    rec.add_argument("--hold", type=int, default=5, help="windows at each state")
+    rec.add_argument("--seed", type=int, default=0)
+    rec.add_argument("--out", type=Path, required=True, help="a .csv.gz file")
+
+    check = commands.add_parser("validate", help="compare a recorded world with the system")
+    check.add_argument("--world", help="its name in the league; the system's own by default")
+    check.add_argument("--windows", type=int, default=10, help="at each state")
+    check.add_argument("--seed", type=int, default=1)
+    return parser
