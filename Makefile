@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 BENCHMARKS ?=
 SYSTEM ?= cache-service
-PROVE ?= play
+PROVE ?= play --out proved/$(SYSTEM)
 STAMP := $(VENV)/.installed
 # Processes pytest spreads over; 0 runs in this one, where it compiles each kernel only once.
 WORKERS ?= auto

@@ -40,6 +40,16 @@ POLICIES: dict[str, Make] = {
     "SteadyGraphLinUCB": lambda problem, start, seed: tt.SteadyGraphLinUCB(
         problem, start=start, radius=tt.Confidence(sigma=0.1, norm=2.0), seed=seed
     ),
+    "SteadyGraphLinUCB, told nothing": lambda problem, start, seed: tt.SteadyGraphLinUCB(
+        problem, start=start, seed=seed
+    ),
+    "LazyGraphLinUCB, told nothing": lambda problem, start, seed: tt.LazyGraphLinUCB(
+        problem, start=start, seed=seed
+    ),
+    "AsyncLazyGraphLinUCB, told nothing": lambda problem, start, seed: tt.AsyncLazyGraphLinUCB(
+        problem, start=start, seed=seed
+    ),
+    "LinUCB, told nothing": lambda problem, start, seed: tt.LinUCB(problem, start=start, seed=seed),
     "SteadyGraphLinUCB with all options": lambda problem, start, seed: tt.SteadyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, rho=0.5, certify=0.5, period=7, review=False
     ),

@@ -638,6 +638,7 @@ def test_a_record_reads_as_one_line() -> None:
         criteria=np.array([2, 5]),
         information=3.456,
         gain=0.0234,
+        expected=0.0123,
         rounds=1200,
         price=7.5,
         gap=0.0125,
@@ -649,17 +650,18 @@ def test_a_record_reads_as_one_line() -> None:
     )
     assert str(move) == (
         "round 1,234, trigger of objective 2, 5, 3.46 nats learned: move knob 1 0.5 -> 0.75, "
-        "knob 3 0.25 -> 0: it gains 0.0234 a round, 28.1 over 1,200 rounds, and costs 7.5; "
+        "knob 3 0.25 -> 0: it gains 0.0123 a round, 14.8 over 1,200 rounds, and costs 7.5; "
         "at most 0.0125 a round is left; next look in 1,100"
     )
     nothing: Any = {"knobs": np.empty(0, int), "before": np.empty(0), "after": np.empty(0)}
     hold = replace(move, cause="review", criteria=np.empty(0, int), certified=False, **nothing)
     assert str(hold) == (
-        "round 1,234, review, 3.46 nats learned: hold: the best move gains 0.0234 a round, "
-        "28.1 over 1,200 rounds, and costs 7.5; at most 0.0125 a round is left (not proven); "
-        "next look in 1,100"
+        "round 1,234, review, 3.46 nats learned: hold: the best move is worth "
+        "0.0234 a round, 28.1 over 1,200 rounds, and costs 7.5; "
+        "at most 0.0125 a round is left (not proven); next look in 1,100"
     )
     assert "hold: nothing better is known;" in str(replace(hold, gain=0.0))
+    assert "it could gain up to 0.0234 a round, 28.1 over" in str(replace(move, expected=0.006))
     many = replace(
         move,
         cause="alarm",

@@ -375,7 +375,7 @@ def test_functions_of_ones_own() -> None:
             r"x\.radius\.nrom .* 'norm'",
         ),
         ({"policies": {"x": {**LAZY, "radius": {"sigma": 1}}}}, r"x\.radius lacks norm"),
-        ({"policies": {"x": {"kind": "LinUCB", "start": 0.5}}}, "lacks radius"),
+        ({"policies": {"x": {"kind": "LinUCB", "radius": 0.5}}}, "lacks start"),
         ({"policies": {"x": {**LAZY, "problem": 1}}}, "is the world's"),
         (
             {"policies": {"x": {**every_policy()["AdaptiveGraphLinUCB"], "then": "Lazy"}}},

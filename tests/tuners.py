@@ -60,6 +60,7 @@ kind = "signal"
 [policy]
 kind = "SteadyGraphLinUCB"
 alarm = false
+delta = 0.05
 """
 
 Moments = list[tuple[Array, Array, float]]  # V, b and log det, by objective

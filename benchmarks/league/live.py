@@ -14,10 +14,7 @@ import trimtab as tt
 from benchmarks.league.place import Place
 from benchmarks.league.recorded import Recorded
 from trimtab.arrays import Array
-from trimtab.domain import BoundBox
 from trimtab.live import Spec
-from trimtab.live.learning import TYPICAL_NOISE
-from trimtab.policies import Policy
 
 STATES = 1000  # at which the ranges of the losses are looked at
 STEP = 0.2  # max_step, in sides of the box
@@ -70,39 +67,19 @@ def spec_of(place: Place) -> Spec:
 
 
 class ToldNothing:
-    """The default policy of a spec that gives ranges and neither noise nor norms; no guards."""
+    """The recommended policy, told the problem and the start state alone; no guards."""
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
-        self._policy, self._low, self._width = _default_policy(place, seed)
+        self._policy = tt.SteadyGraphLinUCB(place.problem, start=place.start, seed=seed)
 
     def ask(self) -> Array:
         """The policy's state."""
         return self._policy.ask()
 
     def tell(self, losses: Array, played: Array) -> None:
-        """Losses are told in units of their ranges; those of an earlier state as such."""
+        """Losses of an earlier state are told as such."""
         now = np.array_equal(played, self._policy.ask())
-        scaled = (losses - self._low) / self._width
-        self._policy.tell(scaled, played=None if now else played)
-
-
-def _default_policy(place: Place, seed: int) -> tuple[Policy, Array, Array]:
-    """The policy that a spec chooses, and the losses that are 0 and 1 to it.
-
-    Specs know no balls: there the same policy is told half of the range as the norm.
-    """
-    m = place.problem.criteria
-    if isinstance(place.problem.domain, BoundBox):
-        policy = spec_of(place).new_policy(seed=seed)
-        if place.spec is not None:  # its losses are in units of the ranges
-            return policy, np.zeros(m), np.ones(m)
-        low, high = ranges(place)
-        return policy, low, high - low
-    low, high = ranges(place)
-    radius = tt.Confidence(sigma=None, norm=(high - low) / 2.0)
-    reg = (2.0 * TYPICAL_NOISE) ** 2
-    made = tt.SteadyGraphLinUCB(place.problem, start=place.start, radius=radius, reg=reg, seed=seed)
-    return made, np.zeros(m), np.ones(m)
+        self._policy.tell(losses, played=None if now else played)
 
 
 class LiveTuner:

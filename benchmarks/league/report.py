@@ -94,9 +94,10 @@ def summary_table(found: Standings) -> list[str]:
 
 
 def _losses(found: Standings) -> list[str]:
-    """Where the product loses, in plain words."""
+    """Where the product loses, and where that of the baseline did, in plain words."""
     lines = []
-    for name in (n for n in PRODUCT if found.worlds_of(n)):
+    rows = (*PRODUCT, *(name + SUFFIX for name in PRODUCT))
+    for name in (n for n in rows if found.worlds_of(n)):
         worlds = found.worlds_of(name)
         worse = [w for w in worlds if found.ratio(w, name) > 1.0]
         each = "; ".join(f"{w}: {found.ratio(w, name):.2f}" for w in worse)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.errors import SolverFailed as SolverFailed
     from trimtab.errors import TrimtabError as TrimtabError
     from trimtab.estimators import Confidence as Confidence
+    from trimtab.estimators import Prior as Prior
     from trimtab.files import load as load
     from trimtab.files import save as save
     from trimtab.graph import Graph as Graph
@@ -57,6 +58,7 @@ _HOME = {
     "Balls": "trimtab.domain",
     "Box": "trimtab.domain",
     "Confidence": "trimtab.estimators",
+    "Prior": "trimtab.estimators",
     "Conflict": "trimtab.errors",
     "FixedState": "trimtab.policies",
     "FollowThePerturbedLeader": "trimtab.policies",

@@ -9,10 +9,13 @@ is at most 2 W(s) + F(s) - min F.
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from trimtab.arrays import Array, Ints, read_only
 from trimtab.compiled import bare
+from trimtab.domain import BoundDomain
 from trimtab.estimators import NodewiseEstimators, Radius
 from trimtab.estimators.book import Book
 from trimtab.estimators.factor import mean_and_spread
@@ -23,13 +26,21 @@ class LCB:
     """The lower confidence bound at the estimators' statistics, as of their last `update`.
 
     It reads the estimators' arrays where they are, and keeps the radii: after a flush
-    the criteria flushed must be updated.
+    the criteria flushed must be updated. Solves look for states in `domain`, the problem's own
+    or a part of it.
     """
 
     def __init__(self, estimators: NodewiseEstimators, radius: Radius) -> None:
         self.estimators, self.radius = estimators, radius
+        self.domain: BoundDomain = estimators.problem.domain
         evidence = estimators.evidence(estimators.problem.all_criteria)
         self.radii = np.array(radius.radii(evidence))  # (m,) beta_i
+
+    def within(self, domain: BoundDomain) -> LCB:
+        """The same bound, for solves that look in this part of the domain only."""
+        part = copy(self)
+        part.domain = domain
+        return part
 
     @property
     def problem(self) -> Problem:
@@ -56,6 +67,10 @@ class LCB:
         """F(s), or the part of it that the given criteria contribute."""
         means, widths = self.terms(state, criteria)
         return float(means.sum() - widths.sum())
+
+    def mean(self, state: Array) -> float:
+        """The estimated total loss at a state, weights included."""
+        return float(self.terms(state)[0].sum())
 
     def width(self, state: Array) -> float:
         """W(s): how much of F(s) is optimism."""

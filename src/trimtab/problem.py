@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, per_item, read_only
-from trimtab.bases import Basis, Quadratic
+from trimtab.bases import Basis, Monomials, Quadratic
+from trimtab.bases.fourier import Fourier
 from trimtab.domain import Box, Domain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
@@ -83,6 +85,15 @@ class Problem:
     def dims(self) -> Ints:
         """The number of features of each criterion, d_i."""
         return np.diff(self.features.offsets)
+
+    @cached_property
+    def has_constants(self) -> bool:
+        """Whether every criterion has a feature that no state makes vanish."""
+        if isinstance(self.features, Monomials):
+            maps = self.features.arrays
+            constant = (maps.p == 0) & (maps.q == 0)
+            return bool(np.logical_or.reduceat(constant, self.features.offsets[:-1]).all())
+        return isinstance(self.features, Fourier)
 
     def phi(self, state: Array) -> Array:
         """The features of all criteria at a state, as one flat vector."""

@@ -29,6 +29,7 @@ class Coordinates:
 
     B: Array  # (d, c)
     knobs: Ints  # (c, 2) the knobs of each product, -1 where the polynomial is P_0
+    degrees: Ints  # (c, 2) of the polynomial in each of these knobs, 0 where it is P_0
 
     @property
     def constant(self) -> Bools:
@@ -68,11 +69,13 @@ def coordinates(features: Monomials, domain: BoundDomain, criterion: int) -> Coo
                 product = tuple(sorted((j, n) for j, n in ((a, left), (b, right)) if n))
                 entries.append((f, columns.setdefault(product, len(columns)), float(x * y)))
     B, knobs = np.zeros((len(rows), len(columns))), np.full((len(columns), 2), -1)
+    degrees = np.zeros((len(columns), 2), np.int64)
     for f, column, x in entries:
         B[f, column] += maps.scale[criterion] * x
     for product, column in columns.items():
         knobs[column, : len(product)] = [j for j, _ in product]
-    return Coordinates(B=B, knobs=knobs)
+        degrees[column, : len(product)] = [n for _, n in product]
+    return Coordinates(B=B, knobs=knobs, degrees=degrees)
 
 
 def expansion(domain: BoundDomain, knob: int, degree: int) -> Array:

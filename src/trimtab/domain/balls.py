@@ -116,6 +116,10 @@ class BoundBalls:
         """The balls that give these when they are bound to as many knobs."""
         return Balls([self.block(b).tolist() for b in range(self.block_offsets.size - 1)])
 
+    def signature_of(self, knobs: Ints) -> tuple[object, ...]:
+        """What decides how these knobs are drawn, for comparison."""
+        return tuple(self.block(int(b)).size for b in self.block_of[knobs])
+
     def block(self, b: int) -> Ints:
         """The knobs of block b, ascending."""
         return self.block_knobs[self.block_offsets[b] : self.block_offsets[b + 1]]

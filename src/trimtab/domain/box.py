@@ -156,6 +156,11 @@ class BoundBox:
         """The knobs that are restricted to listed values, ascending."""
         return read_only(np.flatnonzero(np.diff(self.level_offsets)))
 
+    def signature_of(self, knobs: Ints) -> tuple[object, ...]:
+        """What decides how these knobs are drawn, for comparison."""
+        levels = tuple(self.levels_of(j).tobytes() for j in knobs.tolist())
+        return self.low[knobs].tobytes(), self.high[knobs].tobytes(), levels
+
     def levels_of(self, j: int) -> Array:
         """The levels of knob j, ascending; none where it is continuous."""
         return self.level_values[self.level_offsets[j] : self.level_offsets[j + 1]]
@@ -189,6 +194,42 @@ class BoundBox:
         return bool(inside.all() and listed.all()) and all(
             np.isin(self.levels_of(j), other.levels_of(j)).all() for j in other.leveled
         )
+
+    def narrowed(self, low: Array, high: Array) -> BoundBox:
+        """The part of this box between low and high: (k,) each. No knob is left without a value.
+
+        >>> Box(levels={1: [0.0, 0.4, 1.0]}).bind(2).narrowed(np.array([0.1, 0.3]), np.ones(2)).low
+        array([0.1, 0.4])
+
+        Raises:
+            InvalidInput: the part has no value of some knob.
+        """
+        low, high = np.maximum(low, self.low), np.minimum(high, self.high)
+        knob = np.repeat(np.arange(self.knobs), np.diff(self.level_offsets))
+        inside = (self.level_values >= low[knob]) & (self.level_values <= high[knob])
+        values, left = self.level_values[inside], np.bincount(knob[inside], minlength=self.knobs)
+        empty = (low > high) | ((np.diff(self.level_offsets) > 0) & (left == 0))
+        refuse(
+            empty,
+            lambda j: f"knob {j} has no value between {low[j]:g} and {high[j]:g}; widen the limits",
+        )
+        offsets = np.r_[0, np.cumsum(left)]
+        leveled = np.flatnonzero(left)
+        low[leveled], high[leveled] = values[offsets[leveled]], values[offsets[leveled + 1] - 1]
+        return BoundBox(low=low, high=high, level_offsets=offsets, level_values=values)
+
+    def around(self, state: Array, reach: float) -> BoundBox:
+        """The part of this box in which no knob is further than that from the state.
+
+        On a knob with levels the next ones are always in it.
+        """
+        low, high = state - reach, state + reach
+        for j in self.leveled.tolist():
+            levels = self.levels_of(j)
+            place = int(np.searchsorted(levels, state[j]))
+            low[j] = min(low[j], levels[max(place - 1, 0)])
+            high[j] = max(high[j], levels[min(place + 1, levels.size - 1)])
+        return self.narrowed(low, high)
 
     def check(self, state: ArrayLike, name: str = "state") -> Array:
         """The state as a new array, each value within 1e-12 of a level made that level.

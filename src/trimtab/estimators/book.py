@@ -44,19 +44,61 @@ class Book(Structure):
     squares: Array  # (m,) * sum of n (y - shift)^2
     pure_error: Array  # (m,) sum over past states of sum n (y - mean)^2
     pure_df: Ints  # (m,) its degrees of freedom
+    reg: Array  # (m,) V_i starts at this times I,
+    R0: Array  # or at the factors of this, laid out as R; empty where it does not
+    alone: Array  # factors of the data without V_i's start, laid out as R; empty if not kept
+    offset: Array  # (m,) a loss that counts as 0: the first one; empty where 0 does
+    low: Array  # (m,) * losses beyond these are cut; empty where none is
+    high: Array  # (m,) *
+    cut: Ints  # (m,) * how many were
+    excess: Array  # (m,) * and by how much, added up
     data: Ints  # (m,) how many weighted data have gone into the factor
     work: Array  # (3, widest d + 1) room for the vectors of a criterion
 
 
 @bare
-def begin(book: Book, root_reg: Array) -> None:
-    """V_i = reg_i I, b_i = 0."""
-    for i in range(root_reg.size):
-        p = book.blocks[i]
+def begin(criteria: Ints, book: Book) -> None:
+    """V_i is what it starts at, b_i = 0."""
+    for i in criteria:
+        start, end = book.blocks[i], book.blocks[i + 1]
+        for e in range(start, end):
+            book.R[e] = book.R0[e] if book.R0.size else 0.0
+        if book.R0.size:
+            continue
+        p = start
         for r in range(book.offsets[i + 1] - book.offsets[i]):
             p += r
-            book.R[p] = root_reg[i]
+            book.R[p] = np.sqrt(book.reg[i])
             p += 1
+
+
+@bare
+def begin_again(criteria: Ints, book: Book) -> None:
+    """V_i starts at another place, and all data are added to it again; clocks stay as they are."""
+    x, cos, sin = book.work[0], book.work[1], book.work[2]
+    for i in criteria:
+        start = book.blocks[i]
+        d = book.offsets[i + 1] - book.offsets[i]
+        for e in range(start, book.blocks[i + 1]):
+            book.R[e] = book.R0[e]
+        for c in range(d + 1):  # A = R R' is the sum of c c' over the columns c of R
+            for r in range(d + 1):
+                x[r] = book.alone[start + r * (r + 1) // 2 + c] if r >= c else 0.0
+            add_datum(book.R, start, x, d + 1, cos, sin)
+        book.gain[i] = log_det(i, book)
+
+
+@inner
+def log_det(i: int, book: Book) -> float:
+    """Log det V_i minus that of V_i's start, from the diagonals of the factors."""
+    p = book.blocks[i]
+    total = 0.0
+    for r in range(book.offsets[i + 1] - book.offsets[i]):
+        p += r
+        first = book.R0[p] if book.R0.size else np.sqrt(book.reg[i])
+        total += 2.0 * np.log(book.R[p] / first)
+        p += 1
+    return total
 
 
 @bare
@@ -66,6 +108,48 @@ def add_round(losses: Array, shift: Array, total: Array, squares: Array) -> None
         y = losses[i] - shift[i]
         total[i] += y
         squares[i] += y * y
+
+
+@bare
+def add_cut_round(
+    losses: Array,
+    shift: Array,
+    total: Array,
+    squares: Array,
+    low: Array,
+    high: Array,
+    cut: Ints,
+    excess: Array,
+) -> None:
+    """The same where losses beyond the limits are cut; that is written down only if one is."""
+    beyond = 0
+    for i in range(losses.size):
+        x = min(max(losses[i], low[i]), high[i])
+        beyond += x != losses[i]
+        y = x - shift[i]
+        total[i] += y
+        squares[i] += y * y
+    if beyond:
+        for i in range(losses.size):
+            x = min(max(losses[i], low[i]), high[i])
+            if x != losses[i]:
+                cut[i] += 1
+                excess[i] += losses[i] - x
+
+
+@inner
+def trimmed(i: int, y: float, n: int, book: Book) -> float:
+    """The loss y, a mean of n rounds, cut at its limits: a mean strays less than one loss."""
+    if not book.low.size or not book.high[i] < np.inf:
+        return y
+    w = book.spread[i]
+    half = 0.5 * (book.high[i] - book.low[i]) * np.sqrt((w + 1.0 / n) / (w + 1.0))
+    middle = 0.5 * (book.high[i] + book.low[i])
+    x = min(max(y, middle - half), middle + half)
+    if x != y:
+        book.cut[i] += n
+        book.excess[i] += n * (y - x)
+    return float(x)
 
 
 @bare
@@ -85,9 +169,10 @@ def add_some(losses: Array, count: Ints, common: int, book: Book) -> None:
     """The same with gaps and batches; a criterion's first loss becomes its shift."""
     for i in range(losses.size):
         if losses[i] == losses[i]:
+            x = trimmed(i, losses[i], count[i], book)
             if common + book.tells[i] == 0:
-                book.shift[i] = losses[i]
-            y = losses[i] - book.shift[i]
+                book.shift[i] = x
+            y = x - book.shift[i]
             book.n[i] += count[i]
             book.tells[i] += 1
             book.total[i] += count[i] * y
@@ -118,6 +203,8 @@ def take(i: int, phi: Array, y: float, n: int, book: Book) -> None:
     d = book.offsets[i + 1] - lo
     _, spread = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, book.work[0])
     growth = np.log1p(n * spread)
+    if book.offset.size and book.data[i] == 0:
+        book.offset[i] = y
     book.gain[i] += growth
     book.since[i] += growth
     book.seen[i] += n
@@ -134,8 +221,10 @@ def weigh_in(i: int, phi: Array, y: float, weight: float, book: Book) -> None:
     x, cos, sin = book.work[0], book.work[1], book.work[2]
     for f in range(d):
         x[f] = root * phi[lo + f]
-    x[d] = root * y
+    x[d] = root * (y - book.offset[i] if book.offset.size else y)
     add_datum(book.R, book.blocks[i], x, d + 1, cos, sin)
+    if book.alone.size:
+        add_datum(book.alone, book.blocks[i], x, d + 1, cos, sin)
 
 
 @bare
@@ -159,6 +248,9 @@ def empty_sums(i: int, common: int, book: Book) -> tuple[int, float]:
     book.tells[i] = -common
     book.total[i] = 0.0
     book.squares[i] = 0.0
+    if book.low.size:
+        book.cut[i] = 0
+        book.excess[i] = 0.0
     return n, y
 
 
@@ -172,16 +264,13 @@ def flush(criteria: Ints, common: int, book: Book) -> None:
 
 
 @bare
-def forget(criteria: Ints, root_reg: Array, common: int, skipped: int, book: Book) -> None:
-    """V_i = reg_i I and b_i = 0 again for these criteria, and nothing in their sums."""
+def forget(criteria: Ints, common: int, skipped: int, book: Book) -> None:
+    """V_i is what it started at and b_i = 0 again for these criteria, and nothing in their sums."""
+    begin(criteria, book)
     for i in criteria:
-        p = book.blocks[i]
-        for e in range(p, book.blocks[i + 1]):
-            book.R[e] = 0.0
-        for r in range(book.offsets[i + 1] - book.offsets[i]):
-            p += r
-            book.R[p] = root_reg[i]
-            p += 1
+        if book.alone.size:
+            for e in range(book.blocks[i], book.blocks[i + 1]):
+                book.alone[e] = 0.0
         book.gain[i] = 0.0
         book.since[i] = 0.0
         book.seen[i] = 0
@@ -191,6 +280,9 @@ def forget(criteria: Ints, root_reg: Array, common: int, skipped: int, book: Boo
         book.owed[i] = -skipped
         book.total[i] = 0.0
         book.squares[i] = 0.0
+        if book.low.size:
+            book.cut[i] = 0
+            book.excess[i] = 0.0
 
 
 @bare

@@ -191,6 +191,23 @@ class BoundConfidence:
 
 
 @dataclass(frozen=True)
+class PosteriorWidth:
+    """A multiple of the posterior standard deviation, which a learner sets at every look.
+
+    Nothing is certified under it: it is what is probable, not what is proven.
+    """
+
+    criteria: int
+    certified = False
+    constant = True
+    least_df = 0
+
+    def radii(self, evidence: Evidence) -> Array:
+        """What stands before the first look: no width."""
+        return np.zeros(evidence.criteria.size)
+
+
+@dataclass(frozen=True)
 class FixedRadius:
     """The same radius at all times: what the paper's experiments use, without any coverage."""
 
@@ -220,6 +237,8 @@ def radius_to_plain(radius: Radius) -> dict[str, Any]:
         return arrays | {"delta": radius.delta, "form": radius.form}
     if isinstance(radius, FixedRadius):
         return {"beta": radius.beta.copy()}
+    if isinstance(radius, PosteriorWidth):
+        return {}
     raise InvalidInput(f"a {type(radius).__name__} cannot be saved; use a number or a Confidence")
 
 

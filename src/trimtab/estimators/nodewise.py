@@ -21,13 +21,16 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import Array, Ints, read_only
-from trimtab.bases.features import offsets_of
+from trimtab.bases.features import offsets_of, spans
 from trimtab.estimators import agenda, fading
 from trimtab.estimators import book as kernels
 from trimtab.estimators.book import NEVER, Book
 from trimtab.estimators.confidence import Evidence
 from trimtab.estimators.factor import unpack
+from trimtab.estimators.prior import BoundPrior
 from trimtab.problem import Problem
+
+UNKNOWN = 1.0 / 144.0  # r, before anything is known: losses change by 12 times their noise
 
 # Asked for criteria and for how many of the last rounds: mean loss, and squares about it.
 Owed = Callable[[Ints, Ints], tuple[Array, Array]]
@@ -41,10 +44,19 @@ class NodewiseEstimators:
         reg: (m,) the ridge parameter of each criterion; V_i starts at reg_i I.
         factor: C > 1, by how much a determinant must grow to trigger.
         state: the state deployed first.
+        prior: if given, V_i starts at r_i K_i instead, where r_i is set by `start_at`.
     """
 
-    def __init__(self, problem: Problem, *, reg: Array, factor: float, state: Array) -> None:
-        self.problem, self.reg, self.factor = problem, reg, factor
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        reg: Array,
+        factor: float,
+        state: Array,
+        prior: BoundPrior | None = None,
+    ) -> None:
+        self.problem, self.reg, self.factor, self.prior = problem, reg, factor, prior
         m, d = problem.criteria, problem.dims
         blocks = offsets_of((d + 1) * (d + 2) // 2)
         self.book = Book(
@@ -66,10 +78,20 @@ class NodewiseEstimators:
             squares=np.zeros(m),
             pure_error=np.zeros(m),
             pure_df=np.zeros(m, np.int64),
+            reg=reg,
+            R0=np.zeros(0 if prior is None else int(blocks[-1])),
+            alone=np.zeros(0 if prior is None else int(blocks[-1])),
+            offset=np.zeros(0 if prior is None or not problem.has_constants else m),
+            low=np.full(0 if prior is None else m, -np.inf),
+            high=np.full(0 if prior is None else m, np.inf),
+            cut=np.zeros(0 if prior is None else m, np.int64),
+            excess=np.zeros(0 if prior is None else m),
             data=np.zeros(m, np.int64),
             work=np.empty((3, int(d.max()) + 1)),
         )
-        kernels.begin(self.book, np.sqrt(reg))
+        if prior is not None:
+            self._start_at(np.full(m, UNKNOWN), np.zeros(m))
+        kernels.begin(problem.all_criteria, self.book)
         self.memory = NEVER  # H, in rounds
         self._aged = 0  # the round clock when data last lost weight
         self._common = 0  # rounds that every criterion has seen
@@ -86,7 +108,20 @@ class NodewiseEstimators:
         `complete` tells that none is missing, which makes a single round much cheaper.
         """
         if complete and count is None and self._ready:
-            kernels.add_round(losses, self.book.shift, self.book.total, self.book.squares)
+            book = self.book
+            if self.prior is None:
+                kernels.add_round(losses, book.shift, book.total, book.squares)
+            else:
+                kernels.add_cut_round(
+                    losses,
+                    book.shift,
+                    book.total,
+                    book.squares,
+                    book.low,
+                    book.high,
+                    book.cut,
+                    book.excess,
+                )
             self._common += 1
             return
         ones = np.ones(losses.size, np.int64) if count is None else count
@@ -99,6 +134,10 @@ class NodewiseEstimators:
         if not self._ready:
             self.add(rows[0].astype(np.float64), None)
             rows = rows[1:]
+        if self.prior is not None:
+            for row in rows:
+                self.add(row.astype(np.float64), None, complete=True)
+            return
         kernels.add_rows(rows, self.book.shift, self.book.total, self.book.squares)
         self._common += len(rows)
 
@@ -170,8 +209,8 @@ class NodewiseEstimators:
         With a memory these must be all criteria, and what they have learned ages to the clock.
         """
         if self.memory < NEVER:
-            rounds, root_reg = clock - self._aged, np.sqrt(self.reg)
-            fading.flush(criteria, self._common, rounds, self.memory, root_reg, self.book)
+            rounds = clock - self._aged
+            fading.flush(criteria, self._common, rounds, self.memory, self.book)
             self._aged = clock
         else:
             kernels.flush(criteria, self._common, self.book)
@@ -202,9 +241,45 @@ class NodewiseEstimators:
         return n, self.book.shift + self.book.total / np.maximum(n, 1)
 
     def forget(self, criteria: Ints) -> None:
-        """Start these criteria anew, with V = reg I and without what the sums hold."""
-        kernels.forget(criteria, np.sqrt(self.reg), self._common, self._skipped, self.book)
+        """Start these criteria anew, with V as it began and without what the sums hold."""
+        kernels.forget(criteria, self._common, self._skipped, self.book)
         self.measure(criteria)
+
+    def expect(self, sigma: Array, misfit: Array, deviations: Array) -> None:
+        """Cut losses of the deployed state that are so many deviations from what is expected.
+
+        A deviation is that of noise, estimate and what the basis may miss together.
+        """
+        book = self.book
+        half = deviations * np.sqrt(sigma**2 * (1.0 + book.spread) + misfit**2)
+        middle = book.mean + (book.offset if book.offset.size else 0.0)
+        book.low[:], book.high[:] = middle - half, middle + half
+
+    def widen(self, criteria: Ints, most: float) -> None:
+        """What these criteria have learned counts as that many rounds from now on, at most."""
+        for i in criteria.tolist():
+            block = slice(self.book.blocks[i], self.book.blocks[i + 1])
+            share = min(most / max(int(self.book.seen[i]), 1), 1.0)
+            self.book.alone[block] *= np.sqrt(share)
+            self.book.seen[i] = int(np.ceil(share * self.book.seen[i]))
+        kernels.begin_again(criteria, self.book)
+        self.measure(criteria)
+
+    def start_at(self, ratio: Array, sigma: Array) -> None:
+        """V_i starts at r_i K_i from now on, (m,), as if it always had; all were flushed."""
+        self._start_at(ratio, sigma)
+        kernels.begin_again(self.problem.all_criteria, self.book)
+
+    def _start_at(self, ratio: Array, sigma: Array) -> None:
+        if self.prior is not None:
+            book = self.book
+            times = np.repeat(np.sqrt(ratio), np.diff(book.blocks))
+            d = np.diff(book.offsets)
+            last = spans(
+                book.blocks[1:] - d - 1, d
+            )  # R0' theta = sqrt(r) S L' mean = sigma L' mean
+            times[last] = np.repeat(sigma, d)
+            book.R0[:] = times * self.prior.roots
 
     def spreads(self, state: Array) -> Array:
         """w_i of all criteria at any state, as of their last flush: (m,)."""
@@ -283,4 +358,5 @@ class NodewiseEstimators:
 
 
 _COUNTERS = ("_common", "_skipped", "_ready", "memory", "_aged")
-_CHANGING = tuple(f.name for f in fields(Book) if f.name not in ("offsets", "blocks", "work"))
+_FIXED = ("offsets", "blocks", "work", "reg")
+_CHANGING = tuple(f.name for f in fields(Book) if f.name not in _FIXED)

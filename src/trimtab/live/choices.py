@@ -14,6 +14,7 @@ from trimtab.bases import Basis
 from trimtab.errors import InvalidInput
 
 WIDEST_QUADRATIC = 10  # knobs of an objective up to which "auto" learns products: 66 features
+LEARN_BY_PRIOR = ("SteadyGraphLinUCB", "LazyGraphLinUCB", "AsyncLazyGraphLinUCB", "LinUCB")
 MOST_FEATURES = 2000  # of one objective: a matrix of 32 MB
 
 
@@ -103,6 +104,12 @@ class PolicyChoice:
             raise InvalidInput("radius: it replaces delta; give one of them")
         if "radius" in self.options and self.options.get("alarm"):
             raise InvalidInput("radius: alarms need bounds that hold; drop it, or alarm")
+
+    @property
+    def recommended(self) -> bool:
+        """Whether it learns with the recommended prior: no proof, radius or reg is asked for."""
+        proven = {"delta", "radius", "reg"} & self.options.keys()
+        return self.kind in LEARN_BY_PRIOR and not proven
 
     @property
     def fixed_radius(self) -> float | None:

@@ -81,14 +81,10 @@ def _why(decision: Decision, look: dict[str, Any] | None) -> list[str]:
     who = ", ".join(look.get("objectives", ()))
     lines.append(f"last look: {CAUSES[look['cause']]}" + (f" of {who}" if who else ""))
     if look.get("gain") is not None and look.get("price") is not None:
-        gain, rounds = look["gain"], look["rounds"]
-        if gain <= 0.0:
-            lines.append("it found nothing better than the state then")
-        else:
-            lines.append(
-                f"the best move gains {gain:.3g} of loss a round by its bound, "
-                f"{gain * rounds:.3g} over {rounds:,} rounds, and costs {look['price']:.3g}"
-            )
+        better = f"the best move {look['worth']}"
+        lines.append(
+            better if look["gain"] > 0.0 else "it found nothing better than the state then"
+        )
     if look.get("goal"):
         lines.append(
             "its goal: " + ", ".join(f"{k} = {_brief(x)}" for k, x in look["goal"].items())

@@ -23,6 +23,7 @@ import numpy as np
 
 from trimtab.live import watch
 from trimtab.live.event import Event, microseconds
+from trimtab.live.guards import reach
 from trimtab.live.learned import Deploy, Drop, Learn, Lesson
 from trimtab.live.ledger import (
     KEPT,
@@ -212,7 +213,8 @@ def _tell(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson
     lessons: list[Lesson] = []
     if steady:
         losses, counts = lesson_of(ledger.spec, fresh)
-        lessons.append(Learn(state, losses, counts))
+        within = reach(ledger, now=ledger.now, round=ledger.round + 1)
+        lessons.append(Learn(state, losses, counts, within))
     if watch.judge(ledger, state, trial.told, fresh, steady):
         ledger.urgent = event.number
         lessons.append(Drop())

@@ -41,6 +41,17 @@ def limited(
     return state, notes
 
 
+def reach(ledger: Ledger, *, now: int, round: int) -> tuple[State, State]:
+    """The lowest and the highest value that each knob can have at the next decision."""
+    low, high = list(ledger.state), list(ledger.state)
+    for j, knob in enumerate(ledger.spec.knobs):
+        far, _ = room(ledger, j, now, round, way_back=bool(ledger.guardrails))
+        if far >= knob.tolerance * (1.0 - SAME):
+            for ends, target in ((low, 0.0), (high, 1.0)):
+                ends[j] = _toward(knob, ledger.state[j], target, far)
+    return low, high
+
+
 def room(ledger: Ledger, j: int, now: int, round: int, *, way_back: bool) -> tuple[float, str]:
     """How far knob j may move now, and what says so; the arguments are those of `limited`."""
     knob = ledger.spec.knobs[j]

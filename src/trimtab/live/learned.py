@@ -21,6 +21,7 @@ class Learn:
     state: State
     losses: Array  # (m,) NaN where none was observed
     counts: Ints  # (m,) of how many rounds each is the mean
+    reach: tuple[State, State] | None = None  # what the knobs can be at the next decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Learned:
             self.policy.place(self.deployed)
 
     def _learn(self, lesson: Learn) -> None:
+        if lesson.reach is not None and self.policy.learner.prior is not None:
+            self.policy.within(*lesson.reach)
         try:
             told = self.policy.tell(lesson.losses, played=lesson.state, count=lesson.counts)
         except SolverFailed as error:  # it has learned, and stays
@@ -109,6 +112,8 @@ class Learned:
                 "round": int(record.round),
                 "information": float(record.information),
                 "gain": float(record.gain),
+                "expected": float(record.expected),
+                "worth": record.worth,
                 "rounds": int(record.rounds),
                 "price": float(record.price),
                 "gap": float(record.gap),

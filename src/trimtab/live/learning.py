@@ -11,7 +11,7 @@ import numpy as np
 from trimtab import policies
 from trimtab.arrays import Array
 from trimtab.domain import Box
-from trimtab.estimators import Confidence
+from trimtab.estimators import Confidence, Prior
 from trimtab.graph import Graph
 from trimtab.live.choices import BasisChoice, PolicyChoice
 from trimtab.live.knob import Knob
@@ -87,6 +87,10 @@ def policy_of(
     if choice.kind == "FixedState":
         still: Policy = kind(problem, start=start)
         return still
+    if choice.recommended:
+        prior = Prior(sigma=beliefs.sigma)
+        learns: Policy = kind(problem, start=start, prior=prior, seed=seed, **choice.options)
+        return learns
     own = {key: x for key, x in choice.options.items() if key not in ("reg", "delta", "radius")}
     if choice.kind == "AdaptiveGraphLinUCB":
         own["then"] = SteadyGraphLinUCB

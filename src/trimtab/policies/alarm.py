@@ -20,6 +20,10 @@ from trimtab.arrays import Array, Ints
 from trimtab.estimators.confidence import BoundConfidence, Radius
 from trimtab.policies.learner import Learner
 
+FEW = 4  # losses of a segment from which on it is compared
+RING = 5.0  # standard deviations
+OFTEN = 8  # rounds between two checks, at most
+
 
 def watchable(radius: Radius) -> bool:
     """Whether the radius is one under which the test is valid."""
@@ -46,3 +50,26 @@ def rung(learner: Learner, check: int) -> Ints:
 def _deviation(n: Ints, delta: float) -> Array:
     """How far the mean of n standard losses strays, at any n, but with probability delta."""
     return np.asarray(np.sqrt(2.0 * (1.0 + 1.0 / n) * np.log(2.0 * np.sqrt(n + 1.0) / delta) / n))
+
+
+def changed(learner: Learner) -> Ints:
+    """The criteria whose losses of the last segment contradict those before, at this same state.
+
+    A segment ends at every check. A state is compared with itself alone, so that a basis that does
+    not fit rings nothing:
+
+        |ybar_segment - ybar_earlier| > RING sigma sqrt(1 / n_segment + 1 / n_earlier).
+
+    Cut losses count as what they were cut to. The segment then becomes one of the earlier ones.
+    """
+    if learner.scales is None:
+        return np.empty(0, np.int64)
+    earlier, mean, begun, total = learner.heard
+    n, middle = learner.estimators.frozen()
+    fresh, added = n - begun, n * middle - total
+    compared = (fresh >= FEW) & (earlier >= FEW)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.abs(added / fresh - mean) / np.sqrt(1.0 / fresh + 1.0 / earlier)
+        both = np.where(fresh > 0, (earlier * mean + added) / (earlier + fresh), mean)
+    learner.heard[:] = earlier + fresh, both, n, n * middle
+    return np.flatnonzero(compared & (far > RING * learner.scales.sigma))

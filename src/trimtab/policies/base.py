@@ -77,6 +77,16 @@ class Policy(Protocol):
         """Accept that somebody else has set the system to `state`: `ask` gives it from now on."""
         self.learner.place(state)
 
+    def within(self, low: ArrayLike | None, high: ArrayLike | None) -> None:
+        """Stay between these values from now on, one number or one per knob; None: no limit.
+
+        A state outside them moves to the nearest one inside at once.
+
+        Raises:
+            InvalidInput: some knob has no value between them, or the domain is no box.
+        """
+        self.learner.within(low, high)
+
     def snapshot(self) -> dict[str, Any]:
         """The whole policy as plain scalars and arrays; `restore` goes on from it bit for bit."""
         return {

@@ -11,6 +11,7 @@ import numpy as np
 
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.errors import InvalidInput
 from trimtab.estimators import Confidence
 from trimtab.estimators.confidence import BoundConfidence
 from trimtab.estimators.joint import JointEstimator
@@ -112,6 +113,10 @@ class JointLearner(Learner):
 
     # What comes out.
 
+    def within(self, low: ArrayLike | None, high: ArrayLike | None) -> None:
+        """It cannot be limited: the joint bound is minimised over the whole domain."""
+        raise InvalidInput("a JointLazyGraphLinUCB cannot be limited; a node-wise policy can")
+
     def absorb(self, criteria: Ints) -> None:
         """Carry what was seen, by all criteria, into the matrices and radii."""
         if self._owed is not None:
@@ -120,7 +125,7 @@ class JointLearner(Learner):
         super().absorb(criteria)
         self.bound.update(self.joint_radius())
 
-    def _minimum(self, **options: Any) -> Solution:
+    def _minimum(self, *, reach: float, **options: Any) -> Solution:
         return self.bound.solve(self.state, **options)
 
     def adopt(

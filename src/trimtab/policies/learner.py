@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import e
 from typing import Any, Self
 
 import numpy as np
 
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
-from trimtab.errors import SolverFailed
-from trimtab.estimators import Confidence, NodewiseEstimators, as_radius
+from trimtab.domain import BoundBalls, BoundBox, BoundDomain
+from trimtab.errors import InvalidInput, SolverFailed
+from trimtab.estimators import Confidence, NodewiseEstimators, Prior, as_radius
 from trimtab.estimators import book as kernels
-from trimtab.estimators.confidence import radius_from_plain, radius_to_plain
+from trimtab.estimators.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
+from trimtab.estimators.empirical_bayes import (
+    Scales,
+    learned,
+    prior_from_plain,
+    scales_from_plain,
+    scales_to_plain,
+)
 from trimtab.estimators.nodewise import Owed
 from trimtab.lcb import LCB
 from trimtab.policies.local import Local, listed, new_local, update
@@ -25,6 +34,13 @@ from trimtab.solvers.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
 LOCAL_EFFORT = 0.0  # and where only a neighbourhood may: see docs/decisions/0007
+HOLD = 4  # rounds at the start state before the first look, where the noise is learned
+SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of each criterion
+#                              from which on, spread and noise are learned no further
+CUT, CUT_FROM = 3.0, 8  # where losses are cut, in predictive deviations, and from how many on
+MISFIT = 0.1  # of the spread: what a basis may miss of a loss
+LEFT = 3.0  # rounds that count of what was learned before an alarm
+KAPPA, KAPPA_ROUNDS = 0.5, 300.0  # the width, in posterior standard deviations, and its growth
 
 _SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
 
@@ -54,22 +70,33 @@ class Learner:
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        reg: ArrayLike,
+        radius: ArrayLike | Confidence | None,
+        reg: ArrayLike | None,
         factor: float,
         seed: int,
+        prior: Prior | None = None,
     ) -> None:
         m = problem.criteria
+        self.prior = _prior(radius, reg, prior)
+        self.scales: Scales | None = None  # of the prior, once they were learned
+        self.heard = np.zeros(
+            (4, 0 if self.prior is None else m)
+        )  # what the alarm has heard of this state: see `alarm.changed`
+        self.limits: BoundBox | None = None  # where `ask` must stay, if not in the whole domain
         self.problem = problem
         self.start: Array = read_only(problem.domain.check(start, "start"))
         self.seed = arrays.whole(seed, "seed", low=0)
         self.estimators = NodewiseEstimators(
             problem,
-            reg=arrays.per_item(reg, m, "reg", "criterion", low=0.0, strict=True),
+            reg=arrays.per_item(
+                1.0 if reg is None else reg, m, "reg", "criterion", low=0.0, strict=True
+            ),
             factor=factor,
             state=self.start,
+            prior=None if self.prior is None else self.prior.bind(problem),
         )
-        self.lcb = LCB(self.estimators, as_radius(radius, m))
+        width = PosteriorWidth(m) if radius is None else as_radius(radius, m)
+        self.lcb = LCB(self.estimators, width)
         self.state = self.start
         self.origin = self.start  # the state that the policy's own first move leaves
         self.clock = 0
@@ -78,10 +105,12 @@ class Learner:
         self._bound = 0.0
         self._certified = self.lcb.radius.certified
         # Before any data F(s) = -sum_i w_i beta_i |phi_i(s)| / sqrt(reg_i).
-        prior = problem.weights * self.lcb.radii / np.sqrt(self.estimators.reg)
-        self._lower: float | None = -float(prior @ problem.features.bounds)
-        self._prior = prior if self.lcb.radius.least_df > 0 else None  # (m,) while holding
-        self._lower_certified = True
+        known = problem.weights * self.lcb.radii / np.sqrt(self.estimators.reg)
+        self._lower: float | None = -float(known @ problem.features.bounds)
+        if self.prior is not None:
+            self._lower = None
+        self._prior = known if self.lcb.radius.least_df > 0 else None  # (m,) while holding
+        self._lower_certified = self.prior is None
         self._rate = 0.0
         self._charge()
 
@@ -95,6 +124,8 @@ class Learner:
     @property
     def holding(self) -> bool:
         """Whether the state stays because the noise was unknown, up to the solve that ends it."""
+        if self.prior is not None:
+            return self.solved == 0
         least = self.lcb.radius.least_df
         unknown = least > 0 and (self.estimators.book.pure_df < least).any()
         return bool(unknown) or (least > 0 and self.solved == 0)
@@ -106,6 +137,8 @@ class Learner:
 
     def lacking(self) -> Ints:
         """How often each criterion must still be observed before it has a radius: (m,)."""
+        if self.prior is not None:
+            return np.full(self.problem.criteria, max(HOLD - self.clock, 0))
         return self.estimators.lacking(self.lcb.radius.least_df)
 
     # What goes in.
@@ -179,7 +212,7 @@ class Learner:
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the kernel; None where there is none."""
         local, estimators = self.local, self.estimators
-        if local is None:
+        if local is None or self.limits is not None:  # kernels know the whole domain only
             return None
         found = find(triggered, local.parts)
         if listed(found, local):
@@ -232,6 +265,46 @@ class Learner:
             self.estimators.collect(criteria, self._owed)
         self.estimators.flush(criteria, self.clock)
         self.lcb.update(criteria)
+        if self.prior is not None:
+            self.heard[2:, criteria] = 0.0
+        if self.prior is not None and criteria.size == self.problem.criteria:
+            self._relearn()
+
+    def _relearn(self) -> None:
+        """Learn spread and noise anew, as long as they are in doubt, and set the widths."""
+        bound, book = self.estimators.prior, self.estimators.book
+        if bound is None or not book.data.any():
+            return
+        if self.scales is None or self.scales.doubt > SURE or book.seen.min() < SURE_ROUNDS:
+            last = None if self.scales is None else self.scales.sigma
+            self.scales = learned(book, book.alone, bound, last)
+            self.estimators.start_at(self.scales.ratio, self.scales.sigma)
+        kappa = KAPPA * np.sqrt(np.log(e + self.clock / KAPPA_ROUNDS))
+        self.lcb.radii[:] = kappa * self.scales.sigma
+
+    def reachable(self, reach: float) -> BoundDomain:
+        """The states within the limits whose knobs are at most so far from where they are."""
+        domain = self.problem.domain if self.limits is None else self.limits
+        if not isinstance(domain, BoundBox) or reach >= 1.0:
+            return domain
+        return domain.around(self.state, reach)
+
+    def within(self, low: ArrayLike | None, high: ArrayLike | None) -> None:
+        """Stay between these values from now on; None lifts the limit."""
+        domain, k = self.problem.domain, self.problem.knobs
+        if isinstance(domain, BoundBalls):
+            raise InvalidInput("within(low, high) on Balls; only a box can be narrowed")
+        if low is None and high is None:
+            self.limits = None
+            return
+        ends = [
+            arrays.per_item(
+                fallback if given is None else given, k, name, "knob", low=0.0, strict=False
+            )
+            for given, fallback, name in ((low, domain.low, "low"), (high, domain.high, "high"))
+        ]
+        self.limits = domain.narrowed(*ends)
+        self.place(self.limits.project(self.state))
 
     def solve(
         self,
@@ -241,10 +314,12 @@ class Learner:
         price: ArrayLike = 0.0,
         effort: float = GLOBAL_EFFORT,
         certify: float | None = None,
+        reach: float = np.inf,
     ) -> Solution:
         """A minimiser of the LCB and the price of moving to it; `criteria` were absorbed."""
         try:
             solution = self._minimum(
+                reach=reach,
                 free=free,
                 price=price,
                 effort=effort,
@@ -257,8 +332,10 @@ class Learner:
         self.solved += 1
         return solution
 
-    def _minimum(self, **options: Any) -> Solution:
-        return solve(self.lcb, self.state, **options)
+    def _minimum(self, *, reach: float, **options: Any) -> Solution:
+        domain = self.reachable(reach)
+        lcb = self.lcb if domain is self.problem.domain else self.lcb.within(domain)
+        return solve(lcb, self.state, **options)
 
     def adopt(
         self,
@@ -312,8 +389,23 @@ class Learner:
             self.origin = self.state
 
     def _deploy(self, state: Array, criteria: Ints) -> None:
+        if not np.array_equal(state, self.state):
+            self.heard[:2] = 0.0
         self.state = read_only(state)
         self.estimators.deploy(state, criteria)
+        if self.scales is not None:
+            seen = self.estimators.book.seen
+            far = np.where(seen >= CUT_FROM, CUT * (1.0 + 3.0 / (seen + 1.0)), np.inf)
+            self.estimators.expect(self.scales.sigma, MISFIT * self.scales.spread, far)
+
+    def widen(self, criteria: Ints) -> None:
+        """Doubt what these criteria have learned: their world has changed."""
+        self.absorb(self.problem.all_criteria)
+        self.estimators.widen(criteria, LEFT)
+        self.heard[:2, criteria] = 0.0
+        if self.scales is not None:
+            self.scales = replace(self.scales, doubt=np.inf)
+        self._certified = False
 
     def _charge(self) -> None:
         """Note what a round at the deployed state can cost: 2 W(s) + F(s) - lower bound.
@@ -354,7 +446,16 @@ class Learner:
         plain = radius_to_plain(self.lcb.radius)
         saved |= {f"radius.{name}": value for name, value in plain.items()}
         saved["radii"] = self.lcb.radii.copy()
+        saved["limits"] = self._limits()
+        if self.prior is not None:
+            saved |= scales_to_plain(self.estimators.prior, self.scales)
+            saved["heard"] = self.heard.copy()
         return saved | self.estimators.snapshot()
+
+    def _limits(self) -> Array:
+        """Where the knobs must stay: (2, k)."""
+        box = self.problem.domain if self.limits is None else self.limits
+        return np.array([box.low, box.high])
 
     @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
@@ -368,6 +469,8 @@ class Learner:
         """What the learner was made with."""
         plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
         kept = {name: saved[name] for name in ("start", "reg", "factor", "seed")}
+        if "prior.spread" in saved:
+            return kept | {"radius": None, "reg": None, "prior": prior_from_plain(saved)}
         return kept | {"radius": radius_from_plain(plain)}
 
     def _recall(self, saved: Mapping[str, Any]) -> None:
@@ -377,7 +480,26 @@ class Learner:
         for name in _SCALARS:
             setattr(self, name, saved[name])
         self.lcb.radii[:] = saved["radii"]
+        domain, limits = self.problem.domain, np.asarray(saved["limits"])
+        if isinstance(domain, BoundBox) and not np.array_equal(limits, [domain.low, domain.high]):
+            self.limits = domain.narrowed(*limits)
+        if self.prior is not None:
+            self.scales = scales_from_plain(saved)
+            self.heard[:] = saved["heard"]
         self.estimators.restore(saved)
+
+
+def _prior(
+    radius: ArrayLike | Confidence | None, reg: ArrayLike | None, prior: Prior | None
+) -> Prior | None:
+    """The prior that goes with these arguments, None for the paper's ridge."""
+    if prior is not None and (radius is not None or reg is not None):
+        raise InvalidInput(
+            "prior with radius or reg; a prior replaces both, so give one or the other"
+        )
+    if radius is None and reg is not None:
+        raise InvalidInput("reg without radius; give both, or neither for the recommended prior")
+    return (Prior() if prior is None else prior) if radius is None else None
 
 
 def rounds_of(losses: Array, count: Ints) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trimtab.arrays import ArrayLike
-from trimtab.estimators import Confidence
+from trimtab.estimators import Confidence, Prior
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
 from trimtab.policies.schedule import NOBODY
@@ -25,7 +25,10 @@ class LinUCB(Policy):
         start: the state the system is in now; the first move leaves it.
         radius: beta, one number or one per criterion, or a `Confidence`. One that estimates
             the noise does so once, at the start state: nothing is replicated later.
-        reg: the ridge parameter, one number or one per criterion.
+            None for a prior.
+        reg: the ridge parameter that goes with a radius, one number or one per criterion; 1 by
+            default.
+        prior: what is believed of the losses before any is seen, `Prior()` by default.
         seed: of the solver's random starts.
     """
 
@@ -36,12 +39,15 @@ class LinUCB(Policy):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        reg: ArrayLike = 1.0,
+        radius: ArrayLike | Confidence | None = None,
+        reg: ArrayLike | None = None,
+        prior: Prior | None = None,
         seed: int = 0,
     ) -> None:
         # With factor 1 a criterion triggers as soon as it has learned anything.
-        self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=1.0, seed=seed)
+        self.learner = Learner(
+            problem, start=start, radius=radius, reg=reg, prior=prior, factor=1.0, seed=seed
+        )
         if self.learner.ready:
             self.learner.resolve(reset=problem.all_criteria)
 

@@ -22,6 +22,7 @@ class Record:
     criteria: Ints  # those that triggered or rang
     information: float  # growth of log det V since the last look, all criteria together
     gain: float  # by how much the move lowers the lower confidence bound, per round
+    expected: float  # by how much it lowers the estimated loss, per round
     rounds: int  # over which the move has to pay
     price: float  # of the move, once
     gap: float  # by how much another state's bound may be lower than the one taken, per round
@@ -36,6 +37,28 @@ class Record:
         """Whether the state stays."""
         return self.knobs.size == 0
 
+    @property
+    def improves(self) -> bool:
+        """Whether the move pays by what is known. Otherwise its point is to learn."""
+        return self.expected > 0.0 and self.expected * self.rounds >= self.price
+
+    @property
+    def worth(self) -> str:
+        """What the move weighed is worth, in words: what is known, or what is possible.
+
+        A hold was decided by the bounds, so that these are given.
+        """
+        if self.held:
+            verb, gain = "is worth", self.gain
+        elif self.improves:
+            verb, gain = "gains", self.expected
+        else:
+            verb, gain = "could gain up to", self.gain
+        return (
+            f"{verb} {gain:.3g} a round, {gain * self.rounds:.3g} over {self.rounds:,} "
+            f"round{'s' * (self.rounds != 1)}, and costs {self.price:.3g}"
+        )
+
     def __str__(self) -> str:
         """One line for people."""
         why = self.cause
@@ -43,19 +66,16 @@ class Record:
             named = ", ".join(map(str, self.criteria[:3].tolist()))
             more = f" and {self.criteria.size - 3} more" if self.criteria.size > 3 else ""
             why += f" of objective {named}{more}"
-        worth = (
-            f"the best move gains {self.gain:.3g} a round, {self.gain * self.rounds:.3g} over "
-            f"{self.rounds:,} round{'s' * (self.rounds != 1)}, and costs {self.price:.3g}"
-        )
         if self.held:
-            done = "hold: " + ("nothing better is known" if self.gain <= 0.0 else worth)
+            better = f"the best move {self.worth}"
+            done = "hold: " + ("nothing better is known" if self.gain <= 0.0 else better)
         else:
             steps = [
                 f"knob {j} {x:.3g} -> {y:.3g}"
                 for j, x, y in zip(self.knobs[:3].tolist(), self.before, self.after, strict=False)
             ]
             more = f" and {self.knobs.size - 3} more" if self.knobs.size > 3 else ""
-            done = f"move {', '.join(steps)}{more}: {worth.replace('the best move', 'it')}"
+            done = f"move {', '.join(steps)}{more}: it {self.worth}"
         proven = "" if self.certified else " (not proven)"
         return (
             f"round {self.round:,}, {why}, {self.information:.2f} nats learned: {done}; "

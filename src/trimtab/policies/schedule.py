@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.arrays import ArrayLike, Ints, number, read_only, rows_of_losses
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NEVER, Confidence
+from trimtab.estimators import NEVER, Confidence, Prior
 from trimtab.estimators.nodewise import Owed
 from trimtab.policies.base import Cause, Policy, Told
 from trimtab.policies.learner import Learner
@@ -32,7 +32,10 @@ class LazyPolicy(Policy, Protocol):
         start: the state the system is in now.
         radius: beta, one number or one per criterion, or a `Confidence`. Where that has to
             estimate the noise, the start state stays until it can, and the first solve follows.
-        reg: the ridge parameter, one number or one per criterion.
+            None for a prior.
+        reg: the ridge parameter that goes with a radius, one number or one per criterion; 1 by
+            default.
+        prior: what is believed of the losses before any is seen, `Prior()` by default.
         factor: C, by how much a determinant must grow to trigger.
         cold_start: "solve" before the first round, or "keep" the start state.
         review: whether to solve globally whenever the clock has doubled since the last time.
@@ -48,8 +51,9 @@ class LazyPolicy(Policy, Protocol):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        reg: ArrayLike = 1.0,
+        radius: ArrayLike | Confidence | None = None,
+        reg: ArrayLike | None = None,
+        prior: Prior | None = None,
         factor: float = 2.0,
         cold_start: ColdStart = "solve",
         review: bool = True,
@@ -58,7 +62,9 @@ class LazyPolicy(Policy, Protocol):
         if cold_start not in ("solve", "keep"):
             raise InvalidInput(f"cold_start = {cold_start!r}; choose 'solve' or 'keep'")
         C = number(factor, "factor", low=1.0, strict=True)
-        self.learner = Learner(problem, start=start, radius=radius, reg=reg, factor=C, seed=seed)
+        self.learner = Learner(
+            problem, start=start, radius=radius, reg=reg, prior=prior, factor=C, seed=seed
+        )
         self.review = bool(review)
         self._last_global = 0
         if cold_start == "solve" and self.learner.ready:
@@ -123,6 +129,11 @@ class LazyPolicy(Policy, Protocol):
     def look(self) -> Told:
         """Do what is due, now that rounds have passed."""
         return self._check() if self.learner.ready else self._told(NOBODY, None)
+
+    @property
+    def sums_suffice(self) -> bool:
+        """Whether sums of losses are all it needs: with a prior it cuts single losses."""
+        return self.learner.prior is None
 
     def settle(self) -> None:
         """Ask for all losses that are still owed; after this the policy needs `owed` no more."""

@@ -119,8 +119,8 @@ def _pattern(kind: type[Policy], problem: Problem, snapshot: Mapping[str, Any]) 
     fresh = Learner(
         problem,
         start=problem.domain.anchor,
-        radius=np.zeros(problem.criteria),
-        reg=1.0,
+        radius=None if "prior.spread" in snapshot else np.zeros(problem.criteria),
+        reg=None if "prior.spread" in snapshot else 1.0,
         factor=2.0,
         seed=0,
     )

@@ -7,10 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, whole
-from trimtab.bases import Monomials
-from trimtab.bases.fourier import Fourier
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NEVER, Confidence
+from trimtab.estimators import NEVER, Confidence, Prior
 from trimtab.policies import alarm as alarms
 from trimtab.policies.base import Cause, Told
 from trimtab.policies.record import Record, moved
@@ -20,6 +18,8 @@ from trimtab.solvers import Solution
 
 FACTORS = (1.1, 4.0)  # between these the trigger factor is chosen
 ROUNDS_PER_FACTOR = 150.0  # see docs/decisions/0009
+CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
+REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
 
 
 class SteadyGraphLinUCB(LazyPolicy):
@@ -41,8 +41,15 @@ class SteadyGraphLinUCB(LazyPolicy):
     that the triggering criteria read, these and their neighbours, and moving anything is
     taken whose objective is within rho W(s) of the best.
 
-    Losses that do not fit what was learned ring an *alarm*: that criterion forgets
-    everything and starts anew. It needs a radius with a noise level, a `Confidence`.
+    Told nothing but the problem and the start, it learns with a `Prior`: how much losses change
+    and how noisy they are is found out at every look, the width is that of the posterior, single
+    wild losses are cut, and a look considers only states within reach of the present one. A move
+    has to pay within as many rounds as were played. Nothing is certified then. With a `radius`
+    it is the paper's ridge regression.
+
+    Losses that do not fit what was learned ring an *alarm*. With a prior, a state whose losses
+    differ from its own earlier ones widens what these criteria believe. With a `Confidence` the
+    criterion forgets everything and starts anew.
 
     Changes that do not show at the deployed state ring nothing. With a `memory` of H rounds
     what was learned loses 1/H of its weight in every round, so that other states become
@@ -66,10 +73,12 @@ class SteadyGraphLinUCB(LazyPolicy):
     Args:
         problem: with the move_cost that a move has to pay for.
         start: the state the system is in now.
-        radius: beta, one number or one per criterion, or a `Confidence`.
-        reg: the ridge parameter, one number or one per criterion.
-        factor: C, by how much a determinant must grow to trigger; chosen from move_cost
-            by default.
+        radius: beta, one number or one per criterion, or a `Confidence`; None for a prior.
+        reg: the ridge parameter that goes with a radius, one number or one per criterion; 1 by
+            default.
+        prior: what is believed of the losses before any is seen, `Prior()` by default.
+        factor: C, by how much a determinant must grow to trigger; 2 with a prior, chosen from
+            move_cost with a radius.
         cold_start: "solve" before the first round, or "keep" the start state, the default
             where every criterion has a constant feature.
         review: whether to look whenever the clock has doubled since the last time.
@@ -79,7 +88,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             default nothing is forgotten.
         rho: how far from optimal a smaller move may be, in widths.
         certify: prove a lower bound at every look, down to a gap of this share of the width.
-        alarm: whether to watch for changes; by default where the radius is a `Confidence`.
+        alarm: whether to watch for changes; by default, but not with a fixed radius.
         seed: of the solver's random starts.
     """
 
@@ -91,9 +100,10 @@ class SteadyGraphLinUCB(LazyPolicy):
     _gain: float  # the information gathered by the last look
     _next_check: int  # the clock at which the alarm is looked at next
     _checks: int  # how often it was
+    _caution: int  # looks that stay near after an alarm
     _own: ClassVar[tuple[str, ...]] = (
         *("review", "_last_global", "period", "rho", "certify", "alarm"),
-        *("_until", "_gain", "_next_check", "_checks"),
+        *("_until", "_gain", "_next_check", "_checks", "_caution"),
     )
 
     def __init__(
@@ -101,8 +111,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        reg: ArrayLike = 1.0,
+        radius: ArrayLike | Confidence | None = None,
+        reg: ArrayLike | None = None,
+        prior: Prior | None = None,
         factor: float | None = None,
         cold_start: ColdStart | None = None,
         review: bool = True,
@@ -120,13 +131,15 @@ class SteadyGraphLinUCB(LazyPolicy):
         self.period = NEVER if period is None else whole(period, "period", low=1)
         H = NEVER if memory is None else whole(memory, "memory", low=2)
         self._until, self._gain, self._next_check, self._checks = NEVER, 0.0, NEVER, 0
+        self._caution = 0
         if cold_start is None:
-            cold_start = "keep" if _has_constants(problem) else "solve"
+            cold_start = "keep" if problem.has_constants else "solve"
         super().__init__(
             problem,
             start=start,
             radius=radius,
             reg=reg,
+            prior=prior,
             factor=2.0 if factor is None else factor,
             cold_start="keep" if cold_start == "solve" else cold_start,
             review=review,
@@ -135,13 +148,15 @@ class SteadyGraphLinUCB(LazyPolicy):
         if H < NEVER:
             self.learner.fade(H)
         watchable = alarms.watchable(self.learner.lcb.radius)
-        if alarm and not watchable:
+        if alarm and not watchable and self.learner.prior is None:
             raise InvalidInput(
                 "alarm=True needs a radius that holds; pass radius=Confidence(sigma=..., norm=...) "
                 "of the form 'logdet'"
             )
+        if self.learner.prior is not None and alarm is None:
+            watchable = True
         self.alarm = watchable if alarm is None else bool(alarm)
-        if factor is None:
+        if factor is None and self.learner.prior is None:
             self.learner.estimators.set_factor(self._chosen_factor())
         if cold_start == "solve" and self.learner.ready:
             self._look("review", np.empty(0, np.int64))
@@ -202,6 +217,13 @@ class SteadyGraphLinUCB(LazyPolicy):
         self._checks += 1
         begun = self._last_global
         self._next_check = begun + 2 * (self.learner.clock - begun)
+        if self.learner.prior is not None:
+            self._next_check = min(self._next_check, self.learner.clock + alarms.OFTEN)
+            rung = alarms.changed(self.learner)
+            if rung.size:
+                self.learner.widen(rung)
+                self._caution = CAUTIOUS
+            return rung
         rung = alarms.rung(self.learner, self._checks)
         if rung.size:
             self._gain -= float(self.learner.estimators.book.gain[rung].sum())
@@ -216,10 +238,11 @@ class SteadyGraphLinUCB(LazyPolicy):
         before, price = learner.state, self.problem.move_cost
         learner.absorb(everybody)
         certify = None if self.certify == np.inf else self.certify
-        free = learner.solve(everybody, certify=certify)  # as if moves cost nothing
-        rounds = self._rounds(before)
+        reach = self._reach()
+        free = learner.solve(everybody, certify=certify, reach=reach)  # as if moves cost nothing
+        rounds = self._rounds(before) if learner.prior is None else self._limit()
         while True:
-            best = self._priced(free, price / rounds)
+            best = self._priced(free, price / rounds, reach)
             if self.rho > 0.0:
                 best = self._ladder(best, criteria, price / rounds)
             needed = self._rounds(best)
@@ -231,6 +254,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         book, fades = learner.estimators.book, self.memory < NEVER
         gain = float(book.gain.sum())
         information = float(book.since.sum()) if fades else gain - self._gain
+        expected = learner.lcb.mean(before) - learner.lcb.mean(
+            free.state if np.array_equal(best, before) else best
+        )
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=free.certified)
         self._begin_epoch(rounds)
         weighed, reached = (
@@ -243,6 +269,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             criteria=criteria,
             information=information,
             gain=at_free - reached,
+            expected=expected,
             rounds=rounds,
             price=float(price @ np.abs(weighed - before)),
             gap=value - lower,
@@ -262,12 +289,21 @@ class SteadyGraphLinUCB(LazyPolicy):
             record=record,
         )
 
-    def _priced(self, free: Solution, price: Array) -> Array:
+    def _reach(self) -> float:
+        """How far a knob may go at once: not far while little is known of what is there."""
+        if self.learner.prior is None:
+            return np.inf
+        if self._caution > 0:
+            self._caution -= 1
+            return CAUTION
+        return REACH * max(1.0, float(np.sqrt(self.learner.clock / REACH_ROUNDS)))
+
+    def _priced(self, free: Solution, price: Array, reach: float) -> Array:
         """The best state when moving costs so much a round."""
         learner = self.learner
         if not price.any():
             return free.state
-        found = learner.solve(self.problem.all_criteria, price=price)
+        found = learner.solve(self.problem.all_criteria, price=price, reach=reach)
         toll = float(price @ np.abs(free.state - learner.state))
         return free.state if free.value + toll < found.value else found.state
 
@@ -300,12 +336,3 @@ class SteadyGraphLinUCB(LazyPolicy):
         """The longest an epoch may last: until the next review, were it to begin now."""
         doubled = 2 * max(self.learner.clock, 1) - self.learner.clock
         return min(doubled if self.review else NEVER, self.period)
-
-
-def _has_constants(problem: Problem) -> bool:
-    """Whether every criterion has a feature that no state makes vanish."""
-    features = problem.features
-    if isinstance(features, Monomials):
-        constant = (features.arrays.p == 0) & (features.arrays.q == 0)
-        return bool(np.logical_or.reduceat(constant, features.offsets[:-1]).all())
-    return isinstance(features, Fourier)

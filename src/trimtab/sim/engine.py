@@ -95,6 +95,8 @@ class Engine:
         if type(policy) is not AsyncLazyGraphLinUCB or not isinstance(losses, Drawn):
             return None
         local, noise = policy.learner.local, losses.noise
+        if policy.learner.limits is not None:  # its kernels know the whole domain only
+            return None
         if local is None or not isinstance(noise, Gaussian):
             return None
         return cls(policy, local, losses, np.array(noise.scales(policy.problem.graph)))

@@ -80,12 +80,18 @@ def play(
     recorder = Recorder(before, world.problem.criteria)
     if path == "events" and not isinstance(policy, LazyPolicy):
         raise InvalidInput(f"{type(policy).__name__} looks every round; use path='rounds'")
+    if path == "events" and isinstance(policy, LazyPolicy) and not policy.sums_suffice:
+        raise InvalidInput(
+            f"no jumps here: a {type(policy).__name__} with a prior cuts single losses; use "
+            "path='rounds', or give it a radius"
+        )
     if path == "events" and not summable(world):
         raise InvalidInput(
             "no jumps here: they need noise that can be summed, with nothing missing at "
             "random; use path='rounds'"
         )
-    if isinstance(policy, LazyPolicy) and path != "rounds" and summable(world):
+    sums = isinstance(policy, LazyPolicy) and policy.sums_suffice and summable(world)
+    if isinstance(policy, LazyPolicy) and sums and path != "rounds":
         _by_events(policy, world, horizon, seed, recorder, note)
     else:
         _by_rounds(policy, world, horizon, seed, recorder, note)

@@ -109,7 +109,7 @@ def _sum(a: Solution, b: Solution) -> Solution:
 
 def _search(part: Part, effort: float, seed: int) -> Solution:
     """The best state found; `state` holds the part's knobs only, here and below."""
-    domain, features = part.lcb.problem.domain, part.lcb.problem.features
+    domain, features = part.lcb.domain, part.lcb.problem.features
     if isinstance(domain, BoundBalls):
         return ball.search(part, domain, _starts(effort), seed)
     values = discrete.candidates(part, domain, features)
@@ -224,7 +224,7 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
         value, spent = max(value, bound.value), spent + Counters(boxes=bound.spent)
     counters = found.counters + spent
     if bound.upper < found.value:
-        features, domain = part.lcb.problem.features, part.lcb.problem.domain
+        features, domain = part.lcb.problem.features, part.lcb.domain
         given = bound.state[part.knobs]
         found = replace(found, state=given, value=bound.upper)
         if isinstance(features, Monomials) and isinstance(domain, BoundBox):

@@ -1,0 +1,168 @@
+r"""What is believed of the losses before any is seen: a matrix V0 instead of reg times I.
+
+On the domain a loss is a sum c' psi of orthonormal polynomials (`bases.orthonormal`), and before
+any data its coefficients are independent and normal, with standard deviations that fall with the
+degree, in units of the *spread* S of the loss:
+
+    c_k ~ N(S mean_k, (S sd_k)^2),    theta' phi = c' psi,    phi = B psi.
+
+The mean is 0 but for squares, where it is a little above: most systems suffer from too little of a
+knob and from too much.
+
+With noise sigma the ridge regression whose mean and width are the posterior's begins at
+
+    V0 = sigma^2 B D^{-1} B' = r K,    r = (sigma / S)^2,    K = B diag(sd)^{-2} B',
+
+in the units in which V counts rounds. K depends on the basis, the domain and the scope alone; what
+is learned of spread and noise changes the one number r.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, per_item
+from trimtab.bases import Monomials
+from trimtab.bases.orthonormal import coordinates
+from trimtab.domain import BoundDomain
+from trimtab.problem import Problem
+
+CONSTANT = 3.0  # standard deviations in units of the spread: of the mean over the domain,
+ALONE = (0.3, 0.15, 0.06, 0.03)  # of degree 1, 2, ... in one knob,
+TOGETHER = 0.1  # and of products of two knobs, by half for every degree beyond
+BOWL = 0.2  # the mean of the coefficients of degree 2 in one knob: too little and too much cost
+ANY = 0.35  # of a loss over the domain, where the basis is not made of powers
+PROBES = 512  # states at which such a basis is looked at
+EPS = 1e-9  # of the largest precision: what the features cannot tell apart
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prior:
+    """What is believed of the losses before any is seen; what is None is learned.
+
+    >>> Prior(spread=1.0)
+    Prior(spread=1.0, sigma=None)
+
+    Args:
+        spread: by how much a loss changes over the box, one number or one per criterion. Learned
+            as one number for all, in units of weighted loss: what matters equally may change
+            equally.
+        sigma: the noise of one loss, one number or one per criterion. Learned for each, with the
+            others as a guide.
+    """
+
+    spread: float | ArrayLike | None = None
+    sigma: float | ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("spread", "sigma"):
+            if getattr(self, name) is not None:
+                value = np.asarray(getattr(self, name))
+                per_item(value, value.size, name, "criterion", low=0.0, strict=True)
+
+    def bind(self, problem: Problem) -> BoundPrior:
+        """The prior of all criteria of a problem."""
+
+        def each(name: str) -> Array | None:
+            value, m = getattr(self, name), problem.criteria
+            if value is None:
+                return None
+            return per_item(value, m, name, "criterion", low=0.0, strict=True)
+
+        mean, roots = _laid_out(problem)
+        return BoundPrior(
+            spread=each("spread"),
+            sigma=each("sigma"),
+            unit=1.0 / problem.weights,
+            constant=_constants(problem),
+            mean=mean,
+            roots=roots,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoundPrior:
+    """The prior of every criterion of a problem."""
+
+    spread: Array | None  # (m,)
+    sigma: Array | None  # (m,)
+    unit: Array  # (m,) losses that matter equally
+    constant: Ints  # (m,) the feature of each criterion that is the same everywhere, -1 for none
+    mean: Array  # (sum d,) of the parameters, for a spread of 1
+    roots: Array  # the Cholesky factors of K, laid out as the augmented factors of a `Book`; below
+    #               each the row L' mean, which is that of losses with this mean
+
+
+def _constants(problem: Problem) -> Ints:
+    features, found = problem.features, np.full(problem.criteria, -1)
+    if isinstance(features, Monomials):
+        rows = np.flatnonzero((features.arrays.p == 0) & (features.arrays.q == 0))
+        criteria = np.searchsorted(features.offsets, rows, side="right") - 1
+        found[criteria] = rows - features.offsets[criteria]
+    return found
+
+
+def _laid_out(problem: Problem) -> tuple[Array, Array]:
+    """The means of all criteria, and the factors of their K."""
+    features, domain = problem.features, problem.domain
+    if not isinstance(features, Monomials):
+        nothing = np.zeros(int(features.offsets[-1]))
+        return nothing, np.concatenate([_packed(K, np.zeros(len(K))) for K in _any(problem)])
+    known: dict[object, tuple[Array, Array]] = {}
+    found = []
+    for i in range(problem.criteria):
+        key = _shape(features, domain, problem.graph.scope(i), i)
+        if key not in known:
+            K, mean = _of_powers(features, domain, i)
+            known[key] = mean, _packed(K, mean)
+        found.append(known[key])
+    means, roots = zip(*found, strict=True)
+    return np.concatenate(means), np.concatenate(roots)
+
+
+def _shape(features: Monomials, domain: BoundDomain, scope: Ints, i: int) -> tuple[object, ...]:
+    """Criteria of which this is equal have one K."""
+    maps = features.arrays
+    mine = slice(maps.offsets[i], maps.offsets[i + 1])
+    a, b = (np.searchsorted(scope, x[mine]) for x in (maps.a, maps.b))
+    knobs = domain.signature_of(scope)
+    powers = np.stack((a, maps.p[mine], b, maps.q[mine]))
+    return powers.tobytes(), float(maps.scale[i]), knobs
+
+
+def _of_powers(features: Monomials, domain: BoundDomain, i: int) -> tuple[Array, Array]:
+    """K and the mean of a criterion whose features are powers and products of knobs."""
+    known = coordinates(features, domain, i)
+    sd = np.array([_deviation(int(p), int(q)) for p, q in known.degrees])
+    half = known.B / sd
+    bowl = np.where(np.sort(known.degrees, axis=1)[:, 1] == 2, BOWL, 0.0)
+    bowl[known.degrees.min(axis=1) > 0] = 0.0
+    mean = np.linalg.lstsq(known.B.T, bowl, rcond=1e-9)[0]
+    return np.asarray(half @ half.T), np.asarray(mean, np.float64)
+
+
+def _deviation(p: int, q: int) -> float:
+    """The standard deviation of a coefficient, by its degrees in one knob and in another."""
+    if p == 0 and q == 0:
+        return CONSTANT
+    if p and q:
+        return TOGETHER * 0.5 ** (p + q - 2)
+    degree = max(p, q)
+    return float(ALONE[min(degree, len(ALONE)) - 1] * 0.5 ** max(degree - len(ALONE), 0))
+
+
+def _any(problem: Problem) -> list[Array]:
+    """K of all criteria of any basis: equal beliefs in all directions that the domain shows."""
+    rng = np.random.default_rng(0)
+    phi = np.array([problem.phi(problem.domain.sample(rng)) for _ in range(PROBES)])
+    parts = np.split(phi, problem.features.offsets[1:-1], axis=1)
+    return [x.T @ x * (x.shape[1] / (PROBES * ANY**2)) for x in parts]
+
+
+def _packed(K: Array, mean: Array) -> Array:
+    """The Cholesky factor L of K, row after row, and L' mean below it."""
+    d = len(K)
+    L = np.linalg.cholesky(K + EPS * float(np.trace(K)) / d * np.eye(d))
+    return np.concatenate((L[np.tril_indices(d)], L.T @ mean, np.zeros(1)))
