@@ -65,9 +65,11 @@ def run(*, rounds: int, seed: int, out: Path) -> None:
 
 
 def _policy(name: str, world: World) -> LinUCB | SteadyGraphLinUCB:
-    kind = LinUCB if name == "LinUCB" else SteadyGraphLinUCB
+    """LinUCB as the paper has it, told noise and norms; Steady as recommended, told nothing."""
+    if name == "Steady":
+        return SteadyGraphLinUCB(world.problem, start=START)
     radius = Confidence(sigma=NOISE, norm=world.norms)
-    return kind(world.problem, start=START, radius=radius, reg=REG)
+    return LinUCB(world.problem, start=START, radius=radius, reg=REG)
 
 
 def _writable(out: Path) -> None:

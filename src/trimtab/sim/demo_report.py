@@ -69,11 +69,7 @@ def reasons(record: Record) -> str:
         "alarm": f"what was known about {listed} no longer holds",
         "review": "it was time for a review",
     }[record.cause]
-    rounds = f"{record.rounds:,} round{'s' * (record.rounds != 1)}"
-    return (
-        f"{why}; the move gains {record.gain:.3g} a round, {record.gain * record.rounds:.3g} over "
-        f"{rounds}, and costs {record.price:.3g}"
-    )
+    return f"{why}; the move {record.worth}"
 
 
 def to_html(world: World, runs: Mapping[str, Trace], *, seed: int) -> str:
