@@ -469,3 +469,18 @@ def test_single_losses_are_played_one_by_one() -> None:
     assert tt.play(policy, world, horizon=200, seed=1).horizon == 200
     with pytest.raises(tt.InvalidInput, match="cuts single losses"):
         tt.play(policy, world, horizon=200, path="events")
+
+
+def test_knobs_that_hardly_matter_stay_where_they_are() -> None:
+    """Of a move the smallest changes are given up, for at most a tenth of the width."""
+    world = tt.worlds.quadratic(ring(6), seed=2)
+    rng = np.random.default_rng(3)
+    policy = tt.SteadyGraphLinUCB(world.problem, start=[0.1] * 6)
+    kept = whole = 0
+    for t in range(200):
+        told = policy.tell(world.draw(policy.ask(), rng, t))
+        if told.record is not None and not told.record.held:
+            kept, whole = kept + told.record.knobs.size, whole + 6
+            lcb = policy.learner.lcb
+            assert told.record.gap <= 0.5 * lcb.width(policy.ask()) + 1e-9
+    assert 0 < kept < 0.8 * whole

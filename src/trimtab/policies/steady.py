@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, whole
+from trimtab.domain import BoundBox
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER, Confidence, Prior
 from trimtab.policies import alarm as alarms
@@ -18,6 +19,7 @@ from trimtab.solvers import Solution
 
 FACTORS = (1.1, 4.0)  # between these the trigger factor is chosen
 ROUNDS_PER_FACTOR = 150.0  # see docs/decisions/0009
+PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
 
@@ -249,6 +251,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             if needed <= rounds:
                 break
             rounds = min(max(2 * rounds, needed), self._limit())
+        if learner.prior is not None and isinstance(self.problem.domain, BoundBox):
+            best = self._pruned(best, price / rounds)
         lower = free.value if free.lower_bound is None else free.lower_bound
         value, at_free = learner.lcb.value(best), learner.lcb.value(before)
         book, fades = learner.estimators.book, self.memory < NEVER
@@ -306,6 +310,26 @@ class SteadyGraphLinUCB(LazyPolicy):
         found = learner.solve(self.problem.all_criteria, price=price, reach=reach)
         toll = float(price @ np.abs(free.state - learner.state))
         return free.state if free.value + toll < found.value else found.state
+
+    def _pruned(self, best: Array, price: Array) -> Array:
+        """The move without the knobs that hardly matter to it, the smallest changes first.
+
+        What is given up, all together, is at most a small share of the width.
+        """
+        learner = self.learner
+        before, lcb = learner.state, learner.lcb
+
+        def cost(state: Array) -> float:
+            return lcb.value(state) + float(price @ np.abs(state - before))
+
+        most = cost(best) + PRUNED * lcb.width(best)
+        for j in np.argsort(np.abs(best - before), kind="stable").tolist():
+            if best[j] != before[j]:
+                trial = best.copy()
+                trial[j] = before[j]
+                if cost(trial) <= most:
+                    best = trial
+        return best
 
     def _ladder(self, best: Array, criteria: Ints, price: Array) -> Array:
         """The smallest move that is as good as the best, up to rho widths."""
