@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, Self
@@ -31,7 +30,6 @@ from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 
 ROOT = Path(__file__).parents[1]
-needs_picture = pytest.mark.skipif(find_spec("matplotlib") is None, reason="no matplotlib")
 
 SPEC = Spec.parse("""
 name = "fake"
@@ -348,7 +346,6 @@ def test_a_recorded_world_is_compared_at_fresh_states() -> None:
 # The command.
 
 
-@needs_picture
 def test_play_writes_table_picture_and_windows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -368,7 +365,6 @@ def test_play_writes_table_picture_and_windows(
     assert (tmp_path / "again" / "report.md").read_text() == table
 
 
-@needs_picture
 def test_what_was_played_before_ctrl_c_is_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -390,10 +386,9 @@ def test_what_is_missing_is_one_sentence_and_exit_code_2(
     assert capsys.readouterr().err == "redis is not installed\n"
     entry = replace(ENTRIES["hill climbing"], needs=("no_such_package",))
     monkeypatch.setitem(ENTRIES, "hill climbing", entry)
-    if find_spec("matplotlib") is not None:
-        assert main(Fake, ["play", "--arms", "hill climbing", "--out", str(tmp_path)]) == 2
-        said = capsys.readouterr().err
-        assert said == "no_such_package is not installed, and hill climbing needs it\n"
+    assert main(Fake, ["play", "--arms", "hill climbing", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said == "no_such_package is not installed, and hill climbing needs it\n"
 
 
 def test_large_windows_are_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
