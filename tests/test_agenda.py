@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trimtab as tt
+from trimtab._core import TriggerQueue
 from trimtab.estimators import agenda
 
 
@@ -17,17 +18,16 @@ from trimtab.estimators import agenda
 def test_the_tree_is_a_scan(m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     tree, due, n = agenda.new_agenda(m), rng.integers(0, 30, m), rng.integers(-5, 5, m)
-    agenda.put_all(tree, due, n)
+    queue = TriggerQueue(tree, due, n)
+    queue.put_all()
     for _ in range(12):
         rounds = due - n
-        assert tree[1] == rounds.min()
+        assert queue.next_round == rounds.min()
         for now in (-6, 0, 7, 29, 40):
-            assert (
-                agenda.due_by(tree, due, n, now).tolist() == np.flatnonzero(rounds <= now).tolist()
-            )
+            assert queue.due_by(now).tolist() == np.flatnonzero(rounds <= now).tolist()
         some = rng.choice(m, size=int(rng.integers(1, m + 1)), replace=False)
         due[some], n[some] = rng.integers(0, 30, some.size), rng.integers(-5, 5, some.size)
-        agenda.put(tree, some, due, n)
+        queue.put(some)
 
 
 @given(st.integers(0, 10**6))

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 import trimtab as tt
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
 from trimtab.estimators import NodewiseEstimators, as_radius
-from trimtab.estimators.book import add_round
 from trimtab.lcb import LCB
 
 
@@ -127,19 +125,11 @@ def test_weighted_tell_equals_repeated_tell() -> None:
     np.testing.assert_array_equal(one.book.gain, many.book.gain)
 
 
-@compiled
-def _add_rounds(losses: Array, shift: Array, total: Array, squares: Array) -> None:
-    for row in losses:
-        add_round(row, shift, total, squares)
-
-
 def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
     """`estimators.add(row, ...)` for every row; all but two in a compiled loop."""
     for row in losses[:2]:
         estimators.add(row, None, complete=True)
-    book = estimators.book
-    _add_rounds(losses[2:], book.shift, book.total, book.squares)
-    estimators._common += len(losses[2:])
+    estimators.add_rows(losses[2:])
 
 
 def test_ten_million_rounds_keep_nine_digits() -> None:

@@ -10,7 +10,8 @@ import pytest
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Basis
-from trimtab.estimators.book import NEVER, rounds_to_trigger
+from trimtab._core import rounds_to_trigger
+from trimtab.estimators.book import NEVER
 from trimtab.policies import Policy
 
 BASES: dict[str, Callable[[], Basis]] = {

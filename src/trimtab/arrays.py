@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trimtab.compiled import compiled
+from trimtab._core import all_within
 from trimtab.errors import InvalidInput
 
 Array = npt.NDArray[np.float64]
@@ -101,6 +101,7 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
     array = value if isinstance(value, np.ndarray) else floats(value, "losses")
     if array.dtype != np.float64:
         array = floats(array, "losses")
+    array = np.ascontiguousarray(array)
     if array.shape != (size,):
         raise InvalidInput(
             f"losses has shape {array.shape}, expected ({size},); give one loss per criterion, "
@@ -163,12 +164,3 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same array, closed for writing."""
     array.flags.writeable = False
     return array
-
-
-@compiled
-def all_within(array: Array, limit: float) -> bool:
-    """Whether every entry is a number no larger than the limit in size."""
-    beyond = 0
-    for i in range(array.size):  # by index, or the loop is not vectorised
-        beyond += not abs(array[i]) <= limit
-    return beyond == 0

@@ -13,12 +13,9 @@ from copy import copy
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints, read_only
-from trimtab.compiled import bare
+from trimtab.arrays import Array, Ints
 from trimtab.domain import BoundDomain
 from trimtab.estimators import NodewiseEstimators, Radius
-from trimtab.estimators.book import Book
-from trimtab.estimators.factor import mean_and_spread
 from trimtab.problem import Problem
 
 
@@ -58,10 +55,9 @@ class LCB:
         asked = problem.all_criteria if criteria is None else criteria
         phi = np.empty_like(book.phi)
         problem.features.fill(phi, state, asked)
-        means, widths = np.empty(asked.size), np.empty(asked.size)
-        asked = read_only(asked.view())  # so that one kernel serves all
-        _terms(asked, phi, book, problem.weights, self.radii, means, widths)
-        return means, widths
+        means, spreads = book.core.predict(asked, phi)
+        weights = problem.weights[asked]
+        return weights * means, weights * self.radii[asked] * np.sqrt(spreads)
 
     def value(self, state: Array, criteria: Ints | None = None) -> float:
         """F(s), or the part of it that the given criteria contribute."""
@@ -91,23 +87,3 @@ class LCB:
             J = problem.features.jacobian(i, state)
             slope[problem.graph.scope(i)] += problem.weights[i] * (J.T @ np.linalg.solve(R.T, pull))
         return slope
-
-
-@bare
-def _terms(
-    criteria: Ints,
-    phi: Array,
-    book: Book,
-    weights: Array,
-    radii: Array,
-    means: Array,
-    widths: Array,
-) -> None:
-    for c in range(criteria.size):
-        i = criteria[c]
-        lo = book.offsets[i]
-        d = book.offsets[i + 1] - lo
-        here = phi[lo : lo + d]
-        mean, spread = mean_and_spread(book.R, book.blocks[i], here, d, book.work[0])
-        means[c] = weights[i] * mean
-        widths[c] = weights[i] * radii[i] * np.sqrt(spread)

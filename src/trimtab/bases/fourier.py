@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trimtab import _core
 from trimtab.arrays import Array, Ints, number, read_only, whole
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import Structure, bare
 from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
@@ -67,7 +67,7 @@ class FourierFeatures:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FourierArrays(Structure):
+class FourierArrays:
     """Feature f of criterion i is amplitude * cos(W_i[f] . s|scope(i) + b[f])."""
 
     offsets: Ints  # (m + 1,)
@@ -84,13 +84,14 @@ class Fourier:
 
     def __init__(self, arrays: FourierArrays, bounds: Array) -> None:
         self.arrays = arrays
+        self.core = _core.Fourier(arrays)
         self.offsets = arrays.offsets
         self.bounds = bounds
         self.shortest_wave = 2.0 * np.pi / float(np.abs(arrays.W).max())  # along a knob
 
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
-        _fill(phi, state, criteria, self.arrays)
+        self.core.fill(phi, state, criteria)
 
     def jacobian(self, criterion: int, state: Array) -> Array:
         """The derivatives of phi_i by the knobs of its scope: (d_i, size of the scope)."""
@@ -106,16 +107,3 @@ class Fourier:
         maps, i = self.arrays, criterion
         scope = maps.scope_knobs[maps.scope_offsets[i] : maps.scope_offsets[i + 1]]
         return np.arange(maps.b.size if knob in scope else 0)
-
-
-@bare
-def _fill(phi: Array, s: Array, criteria: Ints, maps: FourierArrays) -> None:
-    for i in criteria:
-        w = maps.w_start[i]
-        scope = maps.scope_knobs[maps.scope_offsets[i] : maps.scope_offsets[i + 1]]
-        for f in range(maps.b.size):
-            angle = maps.b[f]
-            for j in scope:
-                angle += maps.W[w] * s[j]
-                w += 1
-            phi[maps.offsets[i] + f] = maps.amplitude * np.cos(angle)

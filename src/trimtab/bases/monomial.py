@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from trimtab import _core
 from trimtab.arrays import Array, Ints, read_only, whole
 from trimtab.bases.features import offsets_of
 from trimtab.compiled import Structure, bare, inner
@@ -158,14 +159,14 @@ class Monomials:
 
     def __init__(self, arrays: MonomialArrays, bounds: Array, graph: Graph) -> None:
         self.arrays = arrays
+        self.core = _core.Monomials(arrays)
         self.offsets = arrays.offsets
         self.bounds = bounds
         self._graph = graph
 
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
-        # Both may be read-only or not: views that are, so that one kernel serves all.
-        fill(phi, read_only(state.view()), read_only(criteria.view()), self.arrays)
+        self.core.fill(phi, state, criteria)
 
     def jacobian(self, criterion: int, state: Array) -> Array:
         """The derivatives of phi_i by the knobs of its scope: (d_i, size of the scope)."""

@@ -14,7 +14,6 @@ from trimtab.arrays import Ints
 from trimtab.compiled import bare, inner
 
 BLOCK = 16  # criteria to a leaf: the tree is small against what it is about
-FEW = 64  # criteria due at once, for which there is room at first
 LAST = np.iinfo(np.int64).max  # after every round
 
 
@@ -23,13 +22,6 @@ def new_agenda(m: int) -> Ints:
     blocks = -(-m // BLOCK)
     size = 1 << max(blocks - 1, 0).bit_length()
     return np.zeros(2 * size, np.int64)
-
-
-@bare
-def put(tree: Ints, criteria: Ints, due: Ints, n: Ints) -> None:
-    """The rounds of these criteria have changed."""
-    for i in criteria:
-        put_one(tree, i, due, n)
 
 
 @inner
@@ -54,26 +46,6 @@ def _least(block: int, due: Ints, n: Ints) -> int:
     for i in range(block * BLOCK, min((block + 1) * BLOCK, due.size)):
         least = min(least, due[i] - n[i])
     return least
-
-
-@bare
-def put_all(tree: Ints, due: Ints, n: Ints) -> None:
-    """Every round may have changed."""
-    size = tree.size // 2
-    for block in range(size):
-        tree[size + block] = _least(block, due, n)
-    for node in range(size - 1, 0, -1):
-        tree[node] = min(tree[2 * node], tree[2 * node + 1])
-
-
-def due_by(tree: Ints, due: Ints, n: Ints, now: int) -> Ints:
-    """The criteria due at round `now` or before, ascending."""
-    found = np.empty(FEW, np.int64)
-    count = list_due(tree, due, n, now, found)
-    if count > FEW:
-        found = np.empty(count, np.int64)
-        list_due(tree, due, n, now, found)
-    return found[:count]
 
 
 @bare

@@ -9,16 +9,17 @@ counter plus its own entry. A frozen round therefore touches none of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from trimtab._core import Regression
 from trimtab.arrays import Array, Ints
 from trimtab.compiled import Structure, bare, inner
 from trimtab.estimators.factor import add_datum, mean_and_spread
 
 TIE = 1e-12  # log-det ratios this close to log C count as equal, and ties do not trigger
 NEVER = 2**62  # more rounds than anybody plays
-PIECE = 1024  # criteria whose sums fit a cache
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,128 +56,10 @@ class Book(Structure):
     data: Ints  # (m,) how many weighted data have gone into the factor
     work: Array  # (3, widest d + 1) room for the vectors of a criterion
 
-
-@bare
-def begin(criteria: Ints, book: Book) -> None:
-    """V_i is what it starts at, b_i = 0."""
-    for i in criteria:
-        start, end = book.blocks[i], book.blocks[i + 1]
-        for e in range(start, end):
-            book.R[e] = book.R0[e] if book.R0.size else 0.0
-        if book.R0.size:
-            continue
-        p = start
-        for r in range(book.offsets[i + 1] - book.offsets[i]):
-            p += r
-            book.R[p] = np.sqrt(book.reg[i])
-            p += 1
-
-
-@bare
-def begin_again(criteria: Ints, book: Book) -> None:
-    """V_i starts at another place, and all data are added to it again; clocks stay as they are."""
-    x, cos, sin = book.work[0], book.work[1], book.work[2]
-    for i in criteria:
-        start = book.blocks[i]
-        d = book.offsets[i + 1] - book.offsets[i]
-        for e in range(start, book.blocks[i + 1]):
-            book.R[e] = book.R0[e]
-        for c in range(d + 1):  # A = R R' is the sum of c c' over the columns c of R
-            for r in range(d + 1):
-                x[r] = book.alone[start + r * (r + 1) // 2 + c] if r >= c else 0.0
-            add_datum(book.R, start, x, d + 1, cos, sin)
-        book.gain[i] = log_det(i, book)
-
-
-@inner
-def log_det(i: int, book: Book) -> float:
-    """Log det V_i minus that of V_i's start, from the diagonals of the factors."""
-    p = book.blocks[i]
-    total = 0.0
-    for r in range(book.offsets[i + 1] - book.offsets[i]):
-        p += r
-        first = book.R0[p] if book.R0.size else np.sqrt(book.reg[i])
-        total += 2.0 * np.log(book.R[p] / first)
-        p += 1
-    return total
-
-
-@bare
-def add_round(losses: Array, shift: Array, total: Array, squares: Array) -> None:
-    """One more round, seen by everybody: the whole work of a frozen round."""
-    for i in range(losses.size):
-        y = losses[i] - shift[i]
-        total[i] += y
-        squares[i] += y * y
-
-
-@bare
-def add_cut_round(
-    losses: Array,
-    shift: Array,
-    total: Array,
-    squares: Array,
-    low: Array,
-    high: Array,
-    cut: Ints,
-    excess: Array,
-) -> None:
-    """The same where losses beyond the limits are cut; that is written down only if one is."""
-    beyond = 0
-    for i in range(losses.size):
-        x = min(max(losses[i], low[i]), high[i])
-        beyond += x != losses[i]
-        y = x - shift[i]
-        total[i] += y
-        squares[i] += y * y
-    if beyond:
-        for i in range(losses.size):
-            x = min(max(losses[i], low[i]), high[i])
-            if x != losses[i]:
-                cut[i] += 1
-                excess[i] += losses[i] - x
-
-
-@inner
-def trimmed(i: int, y: float, n: int, book: Book) -> float:
-    """The loss y, a mean of n rounds, cut at its limits: a mean strays less than one loss."""
-    if not book.low.size or not book.high[i] < np.inf:
-        return y
-    w = book.spread[i]
-    half = 0.5 * (book.high[i] - book.low[i]) * np.sqrt((w + 1.0 / n) / (w + 1.0))
-    middle = 0.5 * (book.high[i] + book.low[i])
-    x = min(max(y, middle - half), middle + half)
-    if x != y:
-        book.cut[i] += n
-        book.excess[i] += n * (y - x)
-    return float(x)
-
-
-@bare
-def add_rows(rows: Array, shift: Array, total: Array, squares: Array) -> None:
-    """Several rounds, (n, m), as `add_round` one after another; criteria in pieces of a cache."""
-    n, m = rows.shape
-    for first in range(0, m, PIECE):
-        for r in range(n):
-            for i in range(first, min(first + PIECE, m)):
-                y = rows[r, i] - shift[i]
-                total[i] += y
-                squares[i] += y * y
-
-
-@bare
-def add_some(losses: Array, count: Ints, common: int, book: Book) -> None:
-    """The same with gaps and batches; a criterion's first loss becomes its shift."""
-    for i in range(losses.size):
-        if losses[i] == losses[i]:
-            x = trimmed(i, losses[i], count[i], book)
-            if common + book.tells[i] == 0:
-                book.shift[i] = x
-            y = x - book.shift[i]
-            book.n[i] += count[i]
-            book.tells[i] += 1
-            book.total[i] += count[i] * y
-            book.squares[i] += count[i] * y * y
+    @cached_property
+    def core(self) -> Regression:
+        """What the compiled core does with these arrays."""
+        return Regression(self)
 
 
 @bare
@@ -227,13 +110,6 @@ def weigh_in(i: int, phi: Array, y: float, weight: float, book: Book) -> None:
         add_datum(book.alone, book.blocks[i], x, d + 1, cos, sin)
 
 
-@bare
-def take_each(criteria: Ints, phi: Array, losses: Array, count: Ints, book: Book) -> None:
-    """Every criterion given has seen a loss of its own at phi."""
-    for i in criteria:
-        take(i, phi, losses[i], count[i], book)
-
-
 @inner
 def empty_sums(i: int, common: int, book: Book) -> tuple[int, float]:
     """How many rounds the sums of criterion i hold, and their mean loss; they begin anew."""
@@ -264,28 +140,6 @@ def flush(criteria: Ints, common: int, book: Book) -> None:
 
 
 @bare
-def forget(criteria: Ints, common: int, skipped: int, book: Book) -> None:
-    """V_i is what it started at and b_i = 0 again for these criteria, and nothing in their sums."""
-    begin(criteria, book)
-    for i in criteria:
-        if book.alone.size:
-            for e in range(book.blocks[i], book.blocks[i + 1]):
-                book.alone[e] = 0.0
-        book.gain[i] = 0.0
-        book.since[i] = 0.0
-        book.seen[i] = 0
-        book.data[i] = 0
-        book.n[i] = -common
-        book.tells[i] = -common
-        book.owed[i] = -skipped
-        book.total[i] = 0.0
-        book.squares[i] = 0.0
-        if book.low.size:
-            book.cut[i] = 0
-            book.excess[i] = 0.0
-
-
-@bare
 def measure(criteria: Ints, factor: float, book: Book) -> None:
     """The estimated loss, w_i and n*_i at the deployed state."""
     for i in criteria:
@@ -296,15 +150,6 @@ def measure(criteria: Ints, factor: float, book: Book) -> None:
         book.mean[i] = mean
         book.spread[i] = spread
         book.due[i] = rounds_to_trigger(spread, book.since[i], factor)
-
-
-@bare
-def spreads(phi: Array, book: Book, found: Array) -> None:
-    """w_i of all criteria at features phi."""
-    for i in range(found.size):
-        lo = book.offsets[i]
-        d = book.offsets[i + 1] - lo
-        found[i] = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, book.work[0])[1]
 
 
 @bare

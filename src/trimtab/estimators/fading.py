@@ -35,10 +35,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
-from trimtab.compiled import bare, inner
-from trimtab.estimators.book import Book, empty_sums, log_det, weigh_in
-from trimtab.estimators.factor import add_datum
+from trimtab.arrays import Array
 
 
 def decay(memory: int) -> float:
@@ -67,37 +64,3 @@ def anew(faded: Array | float) -> Array:
     """
     k = 1.0 + np.floor(faded)
     return np.where(np.asarray(faded) > 0.0, 2.0 + 2.0 * np.log(k * (k + 1.0)), 0.0)
-
-
-@bare
-def flush(criteria: Ints, common: int, rounds: int, memory: int, book: Book) -> None:
-    """The sums of these criteria go into their factors, which have aged by `rounds`."""
-    lost = -np.expm1(rounds * np.log1p(-1.0 / memory))  # 1 - g^n
-    share = lost * memory / max(rounds, 1)
-    for i in criteria:
-        n, y = empty_sums(i, common, book)
-        fade(i, lost, book)
-        if n > 0:
-            book.since[i] += np.log1p(n * book.spread[i])  # accrued in the V before it faded
-            book.seen[i] += n
-            book.data[i] += 1
-            weigh_in(i, book.phi, y, n * share, book)
-        book.gain[i] = log_det(i, book)
-
-
-@inner
-def fade(i: int, lost: float, book: Book) -> None:
-    """V_i = (1 - lost) V_i + lost of what it started at, b_i = (1 - lost) b_i."""
-    d = book.offsets[i + 1] - book.offsets[i]
-    kept = np.sqrt(1.0 - lost)
-    for e in range(book.blocks[i], book.blocks[i + 1]):
-        book.R[e] *= kept
-    x, cos, sin = book.work[0], book.work[1], book.work[2]
-    for j in range(d):
-        x[: d + 1] = 0.0
-        if book.R0.size:
-            for r in range(j, d):
-                x[r] = np.sqrt(lost) * book.R0[book.blocks[i] + r * (r + 1) // 2 + j]
-        else:
-            x[j] = np.sqrt(lost) * np.sqrt(book.reg[i])
-        add_datum(book.R, book.blocks[i], x, d + 1, cos, sin)

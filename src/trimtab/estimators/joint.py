@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from trimtab._core import add_data, whiten
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
 from trimtab.errors import InvalidInput
 from trimtab.estimators.book import NEVER, TIE
-from trimtab.estimators.factor import add_datum, mean_and_spread, triangle_size, unpack
+from trimtab.estimators.factor import triangle_size, unpack
 from trimtab.estimators.joint_model import Factors
 from trimtab.estimators.joint_noise import JointNoise
 
@@ -172,7 +172,7 @@ class JointEstimator:
             growth = _log_det(U @ U.T)
             self.gain += growth
             self.since += growth
-            _add_data(self.R, np.column_stack((X, np.linalg.solve(H, pull[seen]))))
+            add_data(self.R, np.column_stack((X, np.linalg.solve(H, pull[seen]))))
 
     # What the estimate says.
 
@@ -209,7 +209,6 @@ def _log_det(M: Array) -> float:
     return float(np.log1p(np.linalg.eigvalsh(M).clip(min=0.0)).sum())
 
 
-@compiled
 def rounds_to_pass(a: Array, room: float) -> int:
     """The least n with sum_i log(1 + n a_i) > room, 0 where nothing is left (or `NEVER`)."""
     if room <= 0.0:
@@ -228,19 +227,7 @@ def rounds_to_pass(a: Array, room: float) -> int:
     return high
 
 
-@compiled
 def _whitened(R: Array, X: Array) -> tuple[Array, Array]:
     """u = R^{-1} x of every row x, and x' w: (rows, d) and (rows,)."""
-    U, means = np.empty_like(X), np.empty(X.shape[0])
-    for r in range(X.shape[0]):
-        means[r], _ = mean_and_spread(R, 0, X[r], X.shape[1], U[r])
-    return U, means
-
-
-@compiled
-def _add_data(R: Array, X: Array) -> None:
-    """R R' + X' X takes the place of R R'; the last column of X holds the losses."""
-    n = X.shape[1]
-    cos, sin = np.empty(n), np.empty(n)
-    for r in range(X.shape[0]):
-        add_datum(R, 0, X[r], n, cos, sin)
+    U = np.empty_like(X)
+    return U, whiten(R, X, U)

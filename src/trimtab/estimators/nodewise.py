@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from trimtab._core import TriggerQueue
 from trimtab.arrays import Array, Ints, read_only
 from trimtab.bases.features import offsets_of, spans
 from trimtab.estimators import agenda, fading
-from trimtab.estimators import book as kernels
 from trimtab.estimators.book import NEVER, Book
 from trimtab.estimators.confidence import Evidence
 from trimtab.estimators.factor import unpack
@@ -91,13 +91,14 @@ class NodewiseEstimators:
         )
         if prior is not None:
             self._start_at(np.full(m, UNKNOWN), np.zeros(m))
-        kernels.begin(problem.all_criteria, self.book)
+        self.book.core.begin(problem.all_criteria)
         self.memory = NEVER  # H, in rounds
         self._aged = 0  # the round clock when data last lost weight
         self._common = 0  # rounds that every criterion has seen
         self._skipped = 0  # of these the ones passed over by `skip`
         self._ready = False  # whether every criterion has its shift
         self.tree = agenda.new_agenda(m)  # when each criterion is due, in common rounds
+        self.queue = TriggerQueue(self.tree, self.book.due, self.book.n)
         self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
@@ -108,24 +109,11 @@ class NodewiseEstimators:
         `complete` tells that none is missing, which makes a single round much cheaper.
         """
         if complete and count is None and self._ready:
-            book = self.book
-            if self.prior is None:
-                kernels.add_round(losses, book.shift, book.total, book.squares)
-            else:
-                kernels.add_cut_round(
-                    losses,
-                    book.shift,
-                    book.total,
-                    book.squares,
-                    book.low,
-                    book.high,
-                    book.cut,
-                    book.excess,
-                )
+            self.book.core.add_round(losses)
             self._common += 1
             return
         ones = np.ones(losses.size, np.int64) if count is None else count
-        kernels.add_some(losses, ones, self._common, self.book)
+        self.book.core.add_some(losses, ones, self._common)
         self._ready = bool((self.book.tells > -self._common).all())
         self._reschedule(self.problem.all_criteria)
 
@@ -138,7 +126,7 @@ class NodewiseEstimators:
             for row in rows:
                 self.add(row.astype(np.float64), None, complete=True)
             return
-        kernels.add_rows(rows, self.book.shift, self.book.total, self.book.squares)
+        self.book.core.add_rounds(rows)
         self._common += len(rows)
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
@@ -159,23 +147,23 @@ class NodewiseEstimators:
         waiting = criteria[rounds > 0]
         if waiting.size:
             mean, squares = owed(waiting, rounds[rounds > 0])
-            kernels.add_owed(waiting, mean, squares, self._common, self._skipped, self.book)
+            self.book.core.add_owed(waiting, mean, squares, self._common, self._skipped)
 
     def add_elsewhere(self, losses: Array, count: Ints, state: Array) -> None:
         """Add losses of another state, at once: a weighted datum for each criterion observed."""
         observed = np.flatnonzero(~np.isnan(losses))
         phi = np.empty_like(self.book.phi)
         self.problem.features.fill(phi, state, observed)
-        kernels.take_each(observed, phi, losses, count, self.book)
+        self.book.core.take_each(observed, phi, losses, count)
         self.measure(observed)
 
     def triggered(self) -> Ints:
         """The criteria whose determinant has passed the factor since their clock was reset."""
-        return agenda.due_by(self.tree, self.book.due, self.book.n, self._common)
+        return self.queue.due_by(self._common)
 
     def rounds_left(self) -> int:
         """Rounds until the first trigger if every criterion is observed in each (or `NEVER`)."""
-        left = max(int(self.tree[1]) - self._common, 0)
+        left = max(self.queue.next_round - self._common, 0)
         return left if left < NEVER // 2 else NEVER
 
     def needs(self) -> Ints:
@@ -210,10 +198,10 @@ class NodewiseEstimators:
         """
         if self.memory < NEVER:
             rounds = clock - self._aged
-            fading.flush(criteria, self._common, rounds, self.memory, self.book)
+            self.book.core.flush_faded(criteria, self._common, rounds, self.memory)
             self._aged = clock
         else:
-            kernels.flush(criteria, self._common, self.book)
+            self.book.core.flush(criteria, self._common)
         self._ready = False
 
     def reset_clocks(self, criteria: Ints) -> None:
@@ -227,7 +215,7 @@ class NodewiseEstimators:
 
     def measure(self, criteria: Ints) -> None:
         """Estimated loss, spread and next trigger of these criteria at the deployed state."""
-        kernels.measure(criteria, self.factor, self.book)
+        self.book.core.measure(criteria, self.factor)
         self._reschedule(criteria)
 
     def set_factor(self, factor: float) -> None:
@@ -242,7 +230,7 @@ class NodewiseEstimators:
 
     def forget(self, criteria: Ints) -> None:
         """Start these criteria anew, with V as it began and without what the sums hold."""
-        kernels.forget(criteria, self._common, self._skipped, self.book)
+        self.book.core.forget(criteria, self._common, self._skipped)
         self.measure(criteria)
 
     def expect(self, sigma: Array, misfit: Array, deviations: Array) -> None:
@@ -262,13 +250,13 @@ class NodewiseEstimators:
             share = min(most / max(int(self.book.seen[i]), 1), 1.0)
             self.book.alone[block] *= np.sqrt(share)
             self.book.seen[i] = int(np.ceil(share * self.book.seen[i]))
-        kernels.begin_again(criteria, self.book)
+        self.book.core.begin_again(criteria)
         self.measure(criteria)
 
     def start_at(self, ratio: Array, sigma: Array) -> None:
         """V_i starts at r_i K_i from now on, (m,), as if it always had; all were flushed."""
         self._start_at(ratio, sigma)
-        kernels.begin_again(self.problem.all_criteria, self.book)
+        self.book.core.begin_again(self.problem.all_criteria)
 
     def _start_at(self, ratio: Array, sigma: Array) -> None:
         if self.prior is not None:
@@ -283,16 +271,13 @@ class NodewiseEstimators:
 
     def spreads(self, state: Array) -> Array:
         """w_i of all criteria at any state, as of their last flush: (m,)."""
-        found = np.empty(self.problem.criteria)
-        kernels.spreads(self.problem.phi(state), self.book, found)
-        return found
+        return self.book.core.predict(self.problem.all_criteria, self.problem.phi(state))[1]
 
     def _reschedule(self, criteria: Ints) -> None:
-        book = self.book
-        if criteria.size == book.due.size:
-            agenda.put_all(self.tree, book.due, book.n)
+        if criteria.size == self.problem.criteria:
+            self.queue.put_all()
         else:
-            agenda.put(self.tree, criteria, book.due, book.n)
+            self.queue.put(criteria)
 
     # Memory.
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trimtab._core import labels
 from trimtab.arrays import ArrayLike, Ints, floats, read_only, refuse, refuse_where, whole
 from trimtab.errors import InvalidInput
 from trimtab.graph.indices import first_repeat, flattened, index, indices, listed
-from trimtab.graph.reach import compressed, labels, union
+from trimtab.graph.reach import compressed, union
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -5,60 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Ints
-from trimtab.compiled import bare
 
 
 def union(offsets: Ints, items: Ints, rows: Ints) -> Ints:
     """All items of these rows of a compressed table, ascending, each once."""
-    sizes = offsets[rows + 1] - offsets[rows]
-    found = np.empty(int(sizes.sum()), np.int64)
-    _gather(offsets, items, rows, found)
-    return np.unique(found)
-
-
-@bare
-def _gather(offsets: Ints, items: Ints, rows: Ints, found: Ints) -> None:
-    n = 0
-    for row in rows:
-        for p in range(offsets[row], offsets[row + 1]):
-            found[n] = items[p]
-            n += 1
-
-
-def labels(offsets: Ints, items: Ints, rows: Ints, free: Ints) -> Ints:
-    """For each of the free items, ascending, the smallest position it is linked to.
-
-    Two free items are linked if they are in the same row, or linked to a common one.
-    """
-    parent = np.arange(free.size)
-    _link(offsets, items, rows, free, parent)
-    return parent
-
-
-@bare
-def _link(offsets: Ints, items: Ints, rows: Ints, free: Ints, parent: Ints) -> None:
-    for row in rows:
-        first = -1
-        for p in range(offsets[row], offsets[row + 1]):
-            n, end = 0, free.size
-            while n < end:  # the place of the item among the free ones
-                middle = (n + end) // 2
-                if free[middle] < items[p]:
-                    n = middle + 1
-                else:
-                    end = middle
-            if n < free.size and free[n] == items[p]:
-                while parent[n] != n:
-                    n = parent[n]
-                if first < 0:
-                    first = n
-                elif n < first:
-                    parent[first] = n
-                    first = n
-                else:
-                    parent[n] = first
-    for n in range(free.size):
-        parent[n] = parent[parent[n]]  # parents have smaller positions, so are final
+    starts, ends = offsets[rows], offsets[rows + 1]
+    sizes = ends - starts
+    places = np.arange(sizes.sum()) + np.repeat(ends - np.cumsum(sizes), sizes)
+    return np.unique(items[places])
 
 
 def compressed(rows: Ints, columns: Ints, n_rows: int, n_columns: int) -> tuple[Ints, Ints]:

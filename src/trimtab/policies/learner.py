@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 
 from trimtab import arrays
+from trimtab._core import rounds_to_trigger
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.estimators import Confidence, NodewiseEstimators, Prior, as_radius
-from trimtab.estimators import book as kernels
 from trimtab.estimators.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
 from trimtab.estimators.empirical_bayes import (
     Scales,
@@ -375,7 +375,7 @@ class Learner:
     def rounds_at(self, state: Array) -> int:
         """Rounds at the state until some determinant would pass the factor, counted from now."""
         spread = self.estimators.spreads(state)
-        return kernels.rounds_to_trigger(float(spread.max()), 0.0, self.estimators.factor)
+        return rounds_to_trigger(float(spread.max()), 0.0, self.estimators.factor)
 
     def place(self, state: ArrayLike) -> None:
         """Deploy the given state; what was seen before stays with the state it belongs to."""

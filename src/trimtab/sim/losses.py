@@ -69,7 +69,7 @@ class Replayed:
         """The mean of each criterion's losses since it was last paid, and the squares about it."""
         found = [self.noise.summary(i, int(self._paid[i]), self._upto) for i in criteria.tolist()]
         self._paid[criteria] = self._upto
-        mean, squares = np.array(found).T
+        mean, squares = np.ascontiguousarray(np.array(found).T)
         return self.means.values[criteria] + mean, squares
 
 

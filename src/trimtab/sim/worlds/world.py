@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from trimtab._core import dot_each
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
-from trimtab.compiled import bare
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.lcb import LCB
@@ -66,9 +66,7 @@ class World:
         asked = self.problem.all_criteria if criteria is None else criteria
         phi = np.empty(self.theta.size)
         self.problem.features.fill(phi, state, asked)
-        means = np.empty(asked.size)
-        _dot_each(asked, phi, self.theta, self.problem.features.offsets, means)
-        return means
+        return dot_each(asked, phi, self.theta, self.problem.features.offsets)
 
     def loss(self, state: Array) -> float:
         """The expected total loss L(s), weights included."""
@@ -108,13 +106,3 @@ class World:
         nothing_to_explore = as_radius(0.0, problem.criteria)
         lcb = LCB(known, nothing_to_explore)
         return solve(lcb, problem.domain.anchor, effort=OPTIMUM_EFFORT)
-
-
-@bare
-def _dot_each(criteria: Ints, phi: Array, theta: Array, offsets: Ints, out: Array) -> None:
-    for c in range(criteria.size):
-        i = criteria[c]
-        x = 0.0
-        for f in range(offsets[i], offsets[i + 1]):
-            x += phi[f] * theta[f]
-        out[c] = x

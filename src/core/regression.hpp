@@ -1,0 +1,345 @@
+// One lazy ridge regression per criterion: sums while the state stays, factors when it changes.
+//
+// Criteria are rows of the same flat arrays. The counters `n`, `tells` and `owed` are kept
+// *relative*: a round that every criterion has seen only raises a common counter, and what a
+// criterion has really seen is that counter plus its own entry. A frozen round touches none.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cholesky.hpp"
+#include "views.hpp"
+
+namespace trimtab {
+
+constexpr double TIE = 1e-12;  // log-det ratios this close to log C are equal; ties do not trigger
+constexpr Index NEVER = Index{1} << 62;  // more rounds than anybody plays
+
+// n*: the first n with since + log(1 + n spread) > log(factor), ties excepted (notes 9).
+inline Index rounds_to_trigger(double spread, double since, double factor) {
+    const double room = factor * std::exp(TIE - since) - 1.0;
+    if (room <= 0.0) return 0;
+    if (spread * static_cast<double>(NEVER) <= room) return NEVER;
+    return static_cast<Index>(std::floor(room / spread)) + 1;
+}
+
+// The arrays of all criteria. Those marked * belong to the state now deployed.
+struct Regression {
+    ConstIndices offsets;  // (m + 1,) features of criterion i: offsets[i] to offsets[i + 1]
+    ConstIndices blocks;   // (m + 1,) its triangle in R
+    Reals R;               // augmented factors
+    Reals phi;             // * features
+    Reals gain;            // (m,) log det V_i - log det V0_i
+    Reals since;           // (m,) log det V_i - log det V_i(tau_i)
+    Reals mean;            // (m,) * phi_i' theta_i
+    Reals spread;          // (m,) * w_i = phi_i' V_i^{-1} phi_i
+    Indices due;           // (m,) * n*_i, the rounds in the sums at which criterion i triggers
+    Indices seen;          // (m,) rounds observed, without those still in the sums
+    Indices n;             // (m,) * rounds in the sums, relative
+    Indices tells;         // (m,) * separate observations in the sums, relative
+    Indices owed;          // (m,) * of these the ones whose losses are still to be asked for
+    Reals shift;           // (m,) * first loss observed
+    Reals total;           // (m,) * sum of n (y - shift)
+    Reals squares;         // (m,) * sum of n (y - shift)^2
+    Reals pure_error;      // (m,) sum over past states of sum n (y - mean)^2
+    Indices pure_df;       // (m,) its degrees of freedom
+    ConstReals reg;        // (m,) V0_i is this times I,
+    Reals R0;              // or has these factors, laid out as R; empty where it does not
+    Reals alone;           // factors of the data without V0_i, laid out as R; empty if not kept
+    Reals offset;          // (m,) a loss that counts as 0: the first one; empty where 0 does
+    ConstReals low;        // (m,) * losses beyond these are cut; empty where none is
+    ConstReals high;       // (m,) *
+    Indices cut;           // (m,) * how many were
+    Reals excess;          // (m,) * and by how much, added up
+    Indices data;          // (m,) how many weighted data have gone into the factor
+
+    Index criteria() const { return size_of(gain); }
+    Index dim(Index i) const { return offsets[i + 1] - offsets[i]; }
+    double* factor(Index i) const { return &R[blocks[i]]; }
+
+    Index widest() const {
+        Index d = 0;
+        for (Index i = 0; i < criteria(); ++i) d = std::max(d, dim(i));
+        return d;
+    }
+
+    Index widest(ConstIndices which) const {
+        Index d = 0;
+        for (const Index i : which) d = std::max(d, dim(i));
+        return d;
+    }
+
+    // V_i = V0_i and b_i = 0.
+    void begin(ConstIndices which) const {
+        for (const Index i : which) {
+            if (!R0.empty()) {
+                std::copy(&R0[blocks[i]], &R0[blocks[i]] + (blocks[i + 1] - blocks[i]), factor(i));
+                continue;
+            }
+            std::fill_n(factor(i), blocks[i + 1] - blocks[i], 0.0);
+            for (Index r = 0; r < dim(i); ++r) factor(i)[triangle_size(r) + r] = std::sqrt(reg[i]);
+        }
+    }
+
+    // V0_i has changed, and all data are added to it again; clocks stay as they are.
+    void begin_again(ConstIndices which) const {
+        Sweep sweep(widest(which) + 1);
+        for (const Index i : which) {
+            const Index rows = dim(i) + 1;
+            const double* known = &alone[blocks[i]];
+            std::copy(&R0[blocks[i]], &R0[blocks[i]] + triangle_size(rows), factor(i));
+            for (Index c = 0; c < rows; ++c) {  // A = R R' is the sum of c c' over R's columns c
+                for (Index r = 0; r < rows; ++r)
+                    sweep.x[r] = r >= c ? known[triangle_size(r) + c] : 0.0;
+                add_datum(factor(i), rows, sweep);
+            }
+            gain[i] = log_det(i);
+        }
+    }
+
+    // log det V_i - log det V0_i, from the diagonals of the factors.
+    double log_det(Index i) const {
+        double sum = 0.0;
+        for (Index r = 0; r < dim(i); ++r) {
+            const Index p = blocks[i] + triangle_size(r) + r;
+            sum += 2.0 * std::log(R[p] / (R0.empty() ? std::sqrt(reg[i]) : R0[p]));
+        }
+        return sum;
+    }
+
+    // One more round, seen by every criterion: the whole work of a frozen round.
+    void add_round(ConstReals losses) const {
+        if (low.empty())
+            add_plain_round(losses.data());
+        else
+            add_cut_round(losses.data());
+    }
+
+    // Several rounds, (rows, m), one after another; criteria in pieces whose sums fit a cache.
+    template <class T>
+    void add_rounds(const T* losses, Index rows) const {
+        constexpr Index PIECE = 1024;
+        const Index m = criteria();
+        for (Index first = 0; first < m; first += PIECE)
+            for (Index r = 0; r < rows; ++r)
+                add_plain(losses + r * m, first, std::min(first + PIECE, m));
+    }
+
+    // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift.
+    void add_some(ConstReals losses, ConstIndices count, Index common) const {
+        for (Index i = 0; i < criteria(); ++i) {
+            if (std::isnan(losses[i])) continue;
+            const double x = trimmed(i, losses[i], count[i]);
+            if (common + tells[i] == 0) shift[i] = x;
+            const double y = x - shift[i], rounds = static_cast<double>(count[i]);
+            n[i] += count[i];
+            tells[i] += 1;
+            total[i] += rounds * y;
+            squares[i] += rounds * y * y;
+        }
+    }
+
+    // Losses that were owed arrive: their mean, and their sum of squares about it.
+    void add_owed(ConstIndices which, ConstReals mean_loss, ConstReals about, Index common,
+                  Index skipped) const {
+        for (Index c = 0; c < size_of(which); ++c) {
+            const Index i = which[c], rounds = skipped + owed[i];
+            if (rounds <= 0) continue;
+            if (common + tells[i] == rounds) shift[i] = mean_loss[c];  // none had arrived before
+            const double y = mean_loss[c] - shift[i], times = static_cast<double>(rounds);
+            total[i] += times * y;
+            squares[i] += about[c] + times * y * y;
+            owed[i] = -skipped;
+        }
+    }
+
+    // Each of these criteria has seen a loss of its own, the mean of count rounds, at features x.
+    void take_each(ConstIndices which, ConstReals x, ConstReals losses, ConstIndices count) const {
+        Sweep sweep(widest(which) + 1);
+        for (const Index i : which) take(i, &x[offsets[i]], losses[i], count[i], sweep);
+    }
+
+    // The sums of these criteria go into their factors, as one weighted datum each.
+    void flush(ConstIndices which, Index common) const {
+        Sweep sweep(widest(which) + 1);
+        for (const Index i : which) {
+            const auto [rounds, y] = empty_sums(i, common);
+            if (rounds > 0) take(i, &phi[offsets[i]], y, rounds, sweep);
+        }
+    }
+
+    // The same where data lose 1/memory of their weight in a round and `rounds` have passed: with
+    // g = 1 - 1/memory, V' = g^n V + (1 - g^n) V0 + n_i share phi phi'.
+    void flush_faded(ConstIndices which, Index common, Index rounds, Index memory) const {
+        const double g = std::log1p(-1.0 / static_cast<double>(memory));
+        const double lost = -std::expm1(static_cast<double>(rounds) * g);  // 1 - g^n
+        const double share =
+            lost * static_cast<double>(memory) / static_cast<double>(std::max<Index>(rounds, 1));
+        Sweep sweep(widest(which) + 1);
+        for (const Index i : which) {
+            const auto [count, y] = empty_sums(i, common);
+            fade(i, lost, sweep);
+            if (count > 0) {
+                const double times = static_cast<double>(count);
+                since[i] += std::log1p(times * spread[i]);  // accrued in the V before it faded
+                seen[i] += count;
+                data[i] += 1;
+                weigh_in(i, &phi[offsets[i]], y, times * share, sweep);
+            }
+            gain[i] = log_det(i);
+        }
+    }
+
+    // V_i = V0_i and b_i = 0 again for these criteria, and nothing in their sums.
+    void forget(ConstIndices which, Index common, Index skipped) const {
+        begin(which);
+        for (const Index i : which) {
+            if (!alone.empty()) std::fill_n(&alone[blocks[i]], blocks[i + 1] - blocks[i], 0.0);
+            gain[i] = since[i] = 0.0;
+            seen[i] = data[i] = 0;
+            owed[i] = -skipped;
+            clear_sums(i, common);
+        }
+    }
+
+    // The estimated loss, w_i and n*_i at the deployed state.
+    void measure(ConstIndices which, double factor_C) const {
+        Room<double> u(widest(which));
+        for (const Index i : which) {
+            const auto found = mean_and_spread(factor(i), &phi[offsets[i]], dim(i), u.view().data());
+            mean[i] = found.mean;
+            spread[i] = found.spread;
+            due[i] = rounds_to_trigger(found.spread, since[i], factor_C);
+        }
+    }
+
+    // phi_i' theta_i and w_i of these criteria at features x.
+    void predict(ConstIndices which, ConstReals x, Reals means, Reals spreads) const {
+        Room<double> u(widest(which));
+        for (Index c = 0; c < size_of(which); ++c) {
+            const Index i = which[c];
+            const auto found = mean_and_spread(factor(i), &x[offsets[i]], dim(i), u.view().data());
+            means[c] = found.mean;
+            spreads[c] = found.spread;
+        }
+    }
+
+private:
+    struct Sums {
+        Index rounds;
+        double mean;
+    };
+
+    template <class T>
+    void add_plain(const T* losses, Index first, Index last) const {
+        const double* s = shift.data();
+        double *t = total.data(), *q = squares.data();
+        for (Index i = first; i < last; ++i) {
+            const double y = static_cast<double>(losses[i]) - s[i];
+            t[i] += y;
+            q[i] += y * y;
+        }
+    }
+
+    void add_plain_round(const double* losses) const { add_plain(losses, 0, criteria()); }
+
+    // The cuts are written down in a second pass, and only if there is one.
+    void add_cut_round(const double* losses) const {
+        const double *lo = low.data(), *hi = high.data(), *s = shift.data();
+        double *t = total.data(), *q = squares.data();
+        const Index m = criteria();
+        Index beyond = 0;
+        for (Index i = 0; i < m; ++i) {
+            const double x = std::min(std::max(losses[i], lo[i]), hi[i]);
+            beyond += x != losses[i];
+            const double y = x - s[i];
+            t[i] += y;
+            q[i] += y * y;
+        }
+        for (Index i = 0; beyond && i < m; ++i) {
+            const double x = std::min(std::max(losses[i], lo[i]), hi[i]);
+            if (x != losses[i]) {
+                cut[i] += 1;
+                excess[i] += losses[i] - x;
+            }
+        }
+    }
+
+    // The loss y, a mean of `count` rounds, cut at its limits: a mean strays less than one loss.
+    double trimmed(Index i, double y, Index count) const {
+        if (low.empty() || !(high[i] < std::numeric_limits<double>::infinity())) return y;
+        const double w = spread[i], rounds = static_cast<double>(count);
+        const double half = 0.5 * (high[i] - low[i]) * std::sqrt((w + 1.0 / rounds) / (w + 1.0));
+        const double middle = 0.5 * (high[i] + low[i]);
+        const double x = std::min(std::max(y, middle - half), middle + half);
+        if (x != y) {
+            cut[i] += count;
+            excess[i] += rounds * (y - x);
+        }
+        return x;
+    }
+
+    // How many rounds the sums of criterion i hold, and their mean loss; they begin anew.
+    Sums empty_sums(Index i, Index common) const {
+        Sums sums{common + n[i], 0.0};
+        if (sums.rounds > 0) {
+            const double y = total[i] / static_cast<double>(sums.rounds);
+            pure_error[i] += std::max(squares[i] - y * total[i], 0.0);
+            pure_df[i] += common + tells[i] - 1;
+            sums.mean = shift[i] + y;
+        }
+        clear_sums(i, common);
+        return sums;
+    }
+
+    void clear_sums(Index i, Index common) const {
+        n[i] = tells[i] = -common;
+        total[i] = squares[i] = 0.0;
+        if (!low.empty()) {
+            cut[i] = 0;
+            excess[i] = 0.0;
+        }
+    }
+
+    // Criterion i has seen the loss y, the mean of `rounds` rounds, at its features x.
+    void take(Index i, const double* x, double y, Index rounds, Sweep& sweep) const {
+        const auto found = mean_and_spread(factor(i), x, dim(i), sweep.x.view().data());
+        const double growth = std::log1p(static_cast<double>(rounds) * found.spread);
+        if (!offset.empty() && data[i] == 0) offset[i] = y;
+        gain[i] += growth;
+        since[i] += growth;
+        seen[i] += rounds;
+        data[i] += 1;
+        weigh_in(i, x, y, static_cast<double>(rounds), sweep);
+    }
+
+    // The factor of criterion i takes in the loss y at its features x: V += weight x x'.
+    void weigh_in(Index i, const double* x, double y, double weight, Sweep& sweep) const {
+        const Index d = dim(i);
+        const double root = std::sqrt(weight);
+        for (Index f = 0; f < d; ++f) sweep.x[f] = root * x[f];
+        sweep.x[d] = root * (offset.empty() ? y : y - offset[i]);
+        add_datum(factor(i), d + 1, sweep);
+        if (!alone.empty()) add_datum(&alone[blocks[i]], d + 1, sweep);
+    }
+
+    // V_i = (1 - lost) V_i + lost V0_i, b_i = (1 - lost) b_i.
+    void fade(Index i, double lost, Sweep& sweep) const {
+        const Index d = dim(i);
+        const double kept = std::sqrt(1.0 - lost), root = std::sqrt(lost);
+        for (Index e = blocks[i]; e < blocks[i + 1]; ++e) R[e] *= kept;
+        for (Index j = 0; j < d; ++j) {
+            for (Index r = 0; r <= d; ++r) sweep.x[r] = 0.0;
+            if (R0.empty())
+                sweep.x[j] = root * std::sqrt(reg[i]);
+            else
+                for (Index r = j; r < d; ++r)
+                    sweep.x[r] = root * R0[blocks[i] + triangle_size(r) + j];
+            add_datum(factor(i), d + 1, sweep);
+        }
+    }
+};
+
+}  // namespace trimtab
