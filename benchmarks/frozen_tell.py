@@ -24,10 +24,10 @@ from collections.abc import Callable
 import numba
 import numpy as np
 from eager import eager_rounds, inverses
+from trimtab.compiled import bare
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.compiled import bare
 
 
 def median_seconds(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from instances import Instance
 from scipy.optimize import Bounds, minimize
-
-from trimtab.arrays import Array, Ints
-from trimtab.bases import Monomials
 from trimtab.compiled import bare
-from trimtab.domain import BoundBox
 from trimtab.solvers.coordinate import set_out
 from trimtab.solvers.landscape import Landscape, Work, column_of, power, refresh
 from trimtab.solvers.walk import walk_of
+
+from trimtab.arrays import Array, Ints
+from trimtab.bases import Monomials
+from trimtab.domain import BoundBox
 
 STARTS = 32
 

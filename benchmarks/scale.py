@@ -20,14 +20,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import networkx as nx
 import numpy as np
 
 import trimtab as tt
-from trimtab.compiled import Structure
+from trimtab.bases import Monomials
 from trimtab.policies import LazyPolicy
 from trimtab.solvers import Solution
 
@@ -52,8 +52,8 @@ def arrays_in(thing: object, known: dict[int, int]) -> None:
     if isinstance(thing, np.ndarray):
         at = thing.ctypes.data
         known[at] = max(known.get(at, 0), thing.nbytes)
-    elif isinstance(thing, Structure):
-        for field in fields(thing):  # type: ignore[arg-type]
+    elif is_dataclass(thing):
+        for field in fields(thing):
             arrays_in(getattr(thing, field.name), known)
 
 
@@ -61,9 +61,13 @@ def memory_of(policy: LazyPolicy) -> float:
     """The arrays of a policy and its searches over the d x d matrices of all criteria."""
     known: dict[int, int] = {}
     learner, d = policy.learner, policy.problem.dims.astype(np.float64)
-    for thing in (learner.local, learner.estimators.tree, learner.estimators.reg, learner.state):
+    graph, lcb = policy.problem.graph, learner.lcb
+    tables = (graph.scope_offsets, graph.scope_knobs, graph.touch_offsets, graph.touch_criteria)
+    maps = policy.problem.features.arrays if isinstance(policy.problem.features, Monomials) else ()
+    for thing in (learner.estimators.book, maps, *tables, lcb.radii, learner.state):
         arrays_in(thing, known)
-    return sum(known.values()) / (8.0 * float(d @ d))
+    own = 0 if learner.local is None else learner.local.nbytes
+    return (sum(known.values()) + own) / (8.0 * float(d @ d))
 
 
 def run(kind: str, k: int, horizon: int) -> dict[str, float]:

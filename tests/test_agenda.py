@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 import trimtab as tt
 from trimtab._core import TriggerQueue
-from trimtab.estimators import agenda
 
 
 @given(st.integers(1, 200), st.integers(0, 10**6))
 def test_the_tree_is_a_scan(m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    tree, due, n = agenda.new_agenda(m), rng.integers(0, 30, m), rng.integers(-5, 5, m)
-    queue = TriggerQueue(tree, due, n)
+    due, n = rng.integers(0, 30, m), rng.integers(-5, 5, m)
+    queue = TriggerQueue(due, n)
     queue.put_all()
     for _ in range(12):
         rounds = due - n

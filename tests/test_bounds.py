@@ -24,6 +24,7 @@ from tests.builders import (
     random_graph,
     random_posterior,
 )
+from trimtab import _core
 from trimtab.arrays import Array, Ints
 from trimtab.bases import (
     Basis,
@@ -41,7 +42,7 @@ from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import branch, cells, elimination, solve
 from trimtab.solvers.dominance import undominated
-from trimtab.solvers.floor import Bound, at_corners, floors
+from trimtab.solvers.floor import Bound, floors
 from trimtab.solvers.part import Part
 
 ROUNDING = 1e-9  # of the values compared
@@ -187,7 +188,7 @@ def test_a_floor_is_below_every_drift(sign: float, alone: bool) -> None:
         v = 0.0 * phi if alone else rng.normal(size=4)
         longest = float(np.linalg.norm(V_inverse, 2))
         beta = rng.uniform(0.1, 3.0)
-        _, floor = at_corners(phi[None], lo[None], hi[None], inverse, v, V_inverse, longest, beta)
+        _, floor = _core.floors(phi[None], lo[None], hi[None], inverse, v, V_inverse, longest, beta)
         u = (phi + np.array(list(product(*zip(lo, hi, strict=True))))) @ inverse.T
         least = (u @ v - beta * np.sqrt((u * u).sum(axis=1))).min()
         assert floor[0] <= least + ROUNDING

@@ -9,7 +9,6 @@ import tempfile
 from functools import cache
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +19,7 @@ from trimtab.cli import main
 from trimtab.policies import Policy
 from trimtab.sim import Trace
 from trimtab.sim.demo import MOVE_COST, NOISE
-from trimtab.sim.demo import run as run_demo
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
-from trimtab.sim.warmup import kernels_compiled
 from trimtab.sim.worlds import World
 
 COMMAND = str(Path(sys.executable).with_name("trimtab"))
@@ -124,26 +121,6 @@ def test_demo_takes_its_seed() -> None:
     assert other.returncode == 0
     assert rows(other.stdout)["LinUCB"] != rows(demo()[0].stdout)["LinUCB"]
     assert "seed 2" in report
-
-
-def test_demo_says_when_kernels_are_compiled(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    said = {}
-    for known in (True, False):
-        monkeypatch.setattr("trimtab.sim.demo.kernels_compiled", lambda known=known: known)
-        run_demo(rounds=2, seed=0, out=tmp_path / "report.html")
-        said[known] = "compiles the kernels" in capsys.readouterr().out
-    assert said == {True: False, False: True}
-
-
-def test_compiled_kernels_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    tt.worlds.linear(tt.Graph.complete(2)).optimum  # noqa: B018  # compiles what is not yet
-    recommender().optimum  # noqa: B018
-    assert kernels_compiled()
-    elsewhere = SimpleNamespace(stats=SimpleNamespace(cache_path=str(tmp_path)))
-    monkeypatch.setattr("trimtab.solvers.line.argmin", elsewhere)
-    assert not kernels_compiled()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Datum, noise, played, random_graph, random_posterior
+from trimtab._core import Elimination
 from trimtab.arrays import Array, Ints
 from trimtab.bases import (
     Basis,
@@ -24,14 +25,14 @@ from trimtab.bases import (
 )
 from trimtab.graph import Graph
 from trimtab.lcb import LCB
-from trimtab.solvers.elimination import Plan, minimum, plan
+from trimtab.solvers.elimination import plan
 from trimtab.solvers.part import Part
 from trimtab.solvers.tables import entries, tables
 
 PLENTY = 2**24
 
 
-def planned(scopes: list[Ints], counts: Ints, most: int = PLENTY) -> Plan:
+def planned(scopes: list[Ints], counts: Ints, most: int = PLENTY) -> Elimination:
     found = plan(scopes, counts, most)
     assert found is not None
     return found
@@ -81,7 +82,7 @@ def test_elimination_equals_brute_force(graph: tuple[list[Ints], Ints], seed: in
     rng = np.random.default_rng(seed)
     flat = random_tables(rng, scopes, counts) * 10 ** rng.uniform(-6, 6)
     total = totals(scopes, counts, flat)
-    choice, least = minimum(planned(scopes, counts), flat, rng.random(int(counts.sum())))
+    choice, least = planned(scopes, counts).minimum(flat, rng.random(int(counts.sum())))
     size = np.abs(flat).sum()
     assert least == pytest.approx(total.min(), rel=0.0, abs=1e-13 * size)
     assert total[tuple(choice)] <= total.min() + 1e-9 * size
@@ -96,7 +97,7 @@ def test_of_equal_sums_the_smallest_toll_wins(graph: tuple[list[Ints], Ints], se
     toll = np.round(rng.random(int(counts.sum())), 1)
     total = totals(scopes, counts, whole)
     tolls = totals(unary(counts), counts, toll)
-    choice, _ = minimum(planned(scopes, counts), whole / 3.0 * rng.uniform(0.1, 10.0), toll)
+    choice, _ = planned(scopes, counts).minimum(whole / 3.0 * rng.uniform(0.1, 10.0), toll)
     assert total[tuple(choice)] == total.min()
     assert tolls[tuple(choice)] == pytest.approx(tolls[total == total.min()].min(), abs=1e-12)
 
@@ -104,7 +105,7 @@ def test_of_equal_sums_the_smallest_toll_wins(graph: tuple[list[Ints], Ints], se
 def test_variables_that_nobody_reads_stay_where_the_toll_is_least() -> None:
     counts = np.array([3, 1, 2])
     toll = np.array([0.4, 0.1, 0.1, 5.0, 0.2, 0.3])
-    choice, least = minimum(planned([], counts), np.empty(0), toll)
+    choice, least = planned([], counts).minimum(np.empty(0), toll)
     assert choice.tolist() == [1, 0, 0]
     assert least == 0.0
 
@@ -112,7 +113,7 @@ def test_variables_that_nobody_reads_stay_where_the_toll_is_least() -> None:
 def test_factors_of_variables_without_a_choice_are_constants() -> None:
     counts = np.array([1, 2, 1])
     scopes = [np.array([0]), np.array([0, 2]), np.array([0, 1, 2])]
-    choice, least = minimum(planned(scopes, counts), np.array([3.0, 4.0, 1.0, 0.5]), np.zeros(4))
+    choice, least = planned(scopes, counts).minimum(np.array([3.0, 4.0, 1.0, 0.5]), np.zeros(4))
     assert choice.tolist() == [0, 1, 0]
     assert least == 7.5
 
@@ -127,7 +128,7 @@ def test_a_ring_of_200_equals_the_transfer_matrix() -> None:
         cubes = rng.normal(size=(k, 2, 2, 2))  # factor j over (j - 1, j, j + 1)
         flat = np.concatenate([cubes[0].transpose(1, 2, 0).ravel(), cubes[1:-1].ravel()])
         flat = np.concatenate([flat, cubes[-1].transpose(2, 0, 1).ravel()])
-        choice, least = minimum(planned(scopes, counts), flat, np.zeros(2 * k))
+        choice, least = planned(scopes, counts).minimum(flat, np.zeros(2 * k))
         best = np.inf
         for a, b in product(range(2), repeat=2):  # the first two variables
             reach = np.full((2, 2), np.inf)
@@ -153,7 +154,7 @@ def test_the_nearest_of_equals_wins() -> None:
         ([0.1, 0.9, 0.8, 0.2], [0, 1]),
         ([0.3, 0.7, 0.3, 0.7], [0, 1]),  # equally near: the first in lexicographic order
     ):
-        choice, least = minimum(found, flat, np.array(toll))
+        choice, least = found.minimum(flat, np.array(toll))
         assert choice.tolist() == expected
         assert least == 0.0
 
@@ -164,7 +165,7 @@ def test_of_equals_that_are_equally_near_the_first_in_lexicographic_order_wins(k
     counts = np.full(k, 3)
     for _ in range(20):
         flat = rng.integers(0, 3, size=3**k) / 7.0
-        choice, _ = minimum(planned([np.arange(k)], counts), flat, np.full(3 * k, 0.1))
+        choice, _ = planned([np.arange(k)], counts).minimum(flat, np.full(3 * k, 0.1))
         assert (
             np.ravel_multi_index(tuple(choice), tuple(counts))
             == np.flatnonzero(flat == flat.min()).min()
@@ -175,11 +176,11 @@ def test_values_are_equal_up_to_rounding_only() -> None:
     found = planned([np.array([0])], np.array([2]))
     toll = np.array([0.5, 0.0])
     for gap, expected in ((1e-12, 1), (1e-7, 0)):
-        choice, least = minimum(found, 100.0 * np.array([1.0, 1.0 + gap]), toll)
+        choice, least = found.minimum(100.0 * np.array([1.0, 1.0 + gap]), toll)
         assert choice.tolist() == [expected]
         assert least == 100.0
     rounded = np.array([0.5, 0.5 - 1e-15])
-    assert minimum(found, np.zeros(2), rounded)[0].tolist() == [0]
+    assert found.minimum(np.zeros(2), rounded)[0].tolist() == [0]
 
 
 def test_a_ring_without_a_preference_stays() -> None:
@@ -189,7 +190,7 @@ def test_a_ring_without_a_preference_stays() -> None:
     scopes = ring(100)
     flat = 1.0 + 1e-15 * random_tables(rng, scopes, counts)
     toll = np.concatenate([rng.permutation(count) * 0.25 for count in counts])
-    choice, _ = minimum(planned(scopes, counts), flat, toll)
+    choice, _ = planned(scopes, counts).minimum(flat, toll)
     assert (toll[np.cumsum(counts) - counts + choice] == 0.0).all()
 
 
@@ -197,7 +198,7 @@ def test_values_beyond_floating_point_still_give_a_choice() -> None:
     counts = np.array([2, 3])
     found = planned([np.array([0, 1])], counts)
     for flat in (np.full(6, np.nan), np.full(6, np.inf), np.full(6, -np.inf)):
-        choice, least = minimum(found, flat, np.zeros(5))
+        choice, least = found.minimum(flat, np.zeros(5))
         assert ((choice >= 0) & (choice < counts)).all()
         assert not np.isfinite(least)
 
@@ -366,7 +367,7 @@ def test_linear_features_lead_to_the_best_of_all_vertices(wide: bool, priced: bo
         part = random_part(rng, random_posterior(rng, graph, Linear(), data=data), priced=priced)
         scopes, flat = tables(part, [corners] * k)
         toll = np.abs(corners - part.now[:, None]).ravel()
-        choice, least = minimum(planned(scopes, np.full(k, 2)), flat, toll)
+        choice, least = planned(scopes, np.full(k, 2)).minimum(flat, toll)
         values = np.array([part.value(vertex) for vertex in vertices])
         assert least == pytest.approx(values.min(), rel=1e-12)
         assert part.value(corners[choice]) == pytest.approx(values.min(), rel=1e-9)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import trimtab as tt
 from tests.builders import random_graph
-from trimtab.arrays import Ints
-from trimtab.graph.reach import union
-from trimtab.policies.local import listed
-from trimtab.policies.parts import find, new_parts
+from trimtab._core import Events
 from trimtab.sim import engine
 from trimtab.sim.worlds import World
-from trimtab.solvers.ranking import rank, sort
 
 BASES = (tt.bases.PairwiseQuadratic(), tt.bases.Quadratic())
 
@@ -77,18 +75,24 @@ def test_the_engine_goes_on_where_a_snapshot_was_taken() -> None:
 def test_full_buffers_only_interrupt_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     world = ring_world(10, tt.bases.PairwiseQuadratic(), seed=3)
     whole = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
-    kernel = engine._events
     visits = 0
 
-    def in_pieces(run: engine.Run, factor: float, rng: np.random.Generator) -> int:
-        nonlocal visits
-        visits += 1
-        stop, run.t[1] = run.t[1], min(run.t[0] + 700, run.t[1])
-        status = kernel(run, factor, rng)
-        run.t[1] = stop
-        return engine.FULL if status == engine.DONE and run.t[0] < stop else status
+    class InPieces:
+        """Events that stop after 700 rounds, as if there were no more room."""
 
-    monkeypatch.setattr(engine, "_events", in_pieces)
+        def __init__(self, *parts: Any) -> None:
+            self.events = Events(*parts)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.events, name)
+
+        def run(self, *, t: int, stop: int, **rest: Any) -> str:
+            nonlocal visits
+            visits += 1
+            status = self.events.run(t=t, stop=min(t + 700, stop), **rest)
+            return "full" if status == "done" and self.events.t < stop else status
+
+    monkeypatch.setattr(engine, "Events", InPieces)
     pieces = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
     assert visits > 14
     assert pieces.ends[-1] == whole.ends[-1]
@@ -103,7 +107,8 @@ def test_linear_parts_are_handed_back_and_solved_at_vertices() -> None:
     policy = policy_of(world, fixed=True, review=False)
     local = policy.learner.local
     assert local is not None
-    assert listed(find(np.array([0]), local.parts), local)
+    local.find(np.array([0]))
+    assert local.any_linear
     trace = tt.play(policy, world, horizon=2_000, seed=0)
     other = tt.play(by_hand(policy_of(world, fixed=True, review=False)), world, horizon=2_000)
     assert set(np.unique(trace.values)) <= {0.0, 1.0}
@@ -133,45 +138,20 @@ def failed(policy: tt.AsyncLazyGraphLinUCB) -> bool:
     return False
 
 
-def slow_parts(graph: tt.Graph, around: Ints) -> list[tuple[list[int], list[int]]]:
-    free, _ = graph.reach(around)
-    return [(knobs.tolist(), criteria.tolist()) for knobs, criteria in graph.parts(free)]
-
-
-def test_parts_are_those_of_the_graph() -> None:
+def test_the_criteria_concerned_are_those_of_the_graph() -> None:
     rng = np.random.default_rng(0)
     several = 0
     for _ in range(60):
         k = int(rng.integers(2, 40))
         graph = random_graph(rng, k, int(rng.integers(1, 60)), widest=4)
-        parts = new_parts(graph)
+        problem = tt.Problem(graph)
+        policy = tt.AsyncLazyGraphLinUCB(problem, start=np.full(k, 0.5), radius=0.5)
+        local = policy.learner.local
+        assert local is not None
         for _ in range(5):
             size = int(rng.integers(1, min(6, graph.criteria) + 1))
             around = np.sort(rng.choice(graph.criteria, size, replace=False))
-            found = find(around, parts)
-            mine = [
-                (
-                    parts.knobs[parts.knob_ends[p] : parts.knob_ends[p + 1]].tolist(),
-                    parts.criteria[parts.criterion_ends[p] : parts.criterion_ends[p + 1]].tolist(),
-                )
-                for p in range(found)
-            ]
-            assert sorted(mine) == sorted(slow_parts(graph, around))
-            several += found > 1
-            affected = parts.affected[: parts.criterion_ends[found]]
-            free = union(graph.scope_offsets, graph.scope_knobs, around)
-            assert affected.tolist() == graph.readers(free).tolist()
+            free, criteria = graph.reach(around)
+            assert local.find(around).tolist() == criteria.tolist()
+            several += len(graph.parts(free)) > 1
     assert several > 50
-
-
-def test_sorting_in_place() -> None:
-    rng = np.random.default_rng(1)
-    for n in (0, 1, 2, 3, 7, 100, 1000):
-        items = rng.integers(0, 50, n)
-        expected = np.sort(items)
-        sort(items)
-        assert items.tolist() == expected.tolist()
-        keys = np.round(rng.random(n), 1)
-        order = rng.permutation(n)
-        rank(order, keys)
-        assert order.tolist() == np.argsort(keys, kind="stable").tolist()

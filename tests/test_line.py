@@ -7,12 +7,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from trimtab._core import line_minimum
 from trimtab.arrays import Array
-from trimtab.solvers.curve import Line, height, new_line
-from trimtab.solvers.line import FAR, argmin, elsewhere
 
 NO_LEVELS = np.empty(0)
 GRID = 4001
+
+
+class Line(NamedTuple):
+    """A(x) - bonus.sqrt(Q(x)) + price |x - anchor|, the coefficients from the lowest power on."""
+
+    A: Array  # (degree + 1,)
+    Q: Array  # (readers, 2 degree + 1)
+    bonus: Array  # (readers,)
+    toll: Array  # (2,) anchor and price
 
 
 class Case(NamedTuple):
@@ -44,10 +52,21 @@ class Case(NamedTuple):
         return float(self.heights(near).min())
 
 
+def argmin(case: Case, *, levels: Array = NO_LEVELS, coarse: float = 0.0) -> tuple[float, float]:
+    """Where the core finds the least, and what it says is gained."""
+    line = case.line
+    anchor, price = (float(x) for x in line.toll)
+    return line_minimum(
+        line.A, line.Q, line.bonus, anchor, price, case.now, case.low, case.high, levels, coarse
+    )
+
+
 def draw(rng: np.random.Generator, degree: int, *, notched: bool, priced: bool) -> Case:
     """Readers with a curved u, and where notched straight ones that vanish somewhere."""
     readers = int(rng.integers(1, 6))
-    line = new_line(degree, readers)
+    line = Line(
+        np.empty(degree + 1), np.empty((readers, 2 * degree + 1)), np.empty(readers), np.empty(2)
+    )
     low, high = np.sort(rng.uniform(-1.0, 2.0, size=2))
     line.A[:] = rng.normal(size=degree + 1)
     line.Q[:] = 0.0
@@ -79,8 +98,8 @@ def test_a_step_ends_as_low_as_a_dense_grid(degree: int, notched: bool, priced: 
     stayed = 0
     for _ in range(600):
         case = draw(rng, degree, notched=notched, priced=priced)
-        line, _, readers, low, high, now, _ = case
-        x, gain = argmin(now, low, high, NO_LEVELS, degree, readers, line, 0.0)
+        line, _, _, low, high, now, _ = case
+        x, gain = argmin(case)
         here, there = case.heights(np.array([now, x]))
         size = np.abs(line.A).sum() + line.bonus.sum() + abs(here)
         assert low <= x <= high
@@ -95,37 +114,19 @@ def test_gains_below_a_share_of_the_width_are_left_alone() -> None:
     moved = 0
     for _ in range(200):
         case = draw(rng, 2, notched=False, priced=False)
-        line, _, readers, low, high, now, _ = case
+        line, now = case.line, case.now
         squares = np.maximum([np.polyval(q[::-1], now) for q in line.Q], 0.0)
         width = float(line.bonus @ np.sqrt(squares))
-        x, gain = argmin(now, low, high, NO_LEVELS, 2, readers, line, 0.3)
+        x, gain = argmin(case, coarse=0.3)
         assert gain > 0.3 * width or (x, gain) == (now, 0.0)
         moved += x != now
     assert moved >= 20
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
-def test_elsewhere_is_the_best_of_the_even_points_that_are_far(degree: int) -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(200):
-        case = draw(rng, degree, notched=False, priced=True)
-        line, _, readers, low, high, now, _ = case
-        x, up = elsewhere(now, low, high, NO_LEVELS, degree, readers, line)
-        even = np.linspace(low, high, 4 * degree)
-        far = even[np.abs(even - now) >= FAR * (high - low)]
-        assert x == pytest.approx(far[np.argmin(case.heights(far))], abs=1e-12)
-        here, there = case.heights(np.array([now, x]))
-        assert up == pytest.approx(there - here, abs=1e-9 * (1.0 + abs(here)))
-        assert height(x, degree, readers, line) == pytest.approx(there, rel=1e-9)
-
-
-def test_among_levels_the_best_and_the_next_best_are_found() -> None:
+def test_among_levels_the_best_is_found() -> None:
     rng = np.random.default_rng(6)
     for _ in range(100):
         case = draw(rng, 2, notched=False, priced=True)
-        line, _, readers, low, high, _, _ = case
-        levels = np.sort(rng.uniform(low, high, size=5))
-        order = np.argsort(case.heights(levels))
-        best, second = levels[order[0]], levels[order[1]]
-        assert argmin(levels[2], low, high, levels, 2, readers, line, 0.0)[0] == best
-        assert elsewhere(best, low, high, levels, 2, readers, line)[0] == second
+        levels = np.sort(rng.uniform(case.low, case.high, size=5))
+        best = levels[np.argmin(case.heights(levels))]
+        assert argmin(case._replace(now=float(levels[2])), levels=levels)[0] == best

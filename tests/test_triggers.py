@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import trimtab as tt
+from trimtab._core import rounds_to_trigger
 from trimtab.arrays import Array, Ints
 from trimtab.bases import Basis
-from trimtab._core import rounds_to_trigger
 from trimtab.estimators.book import NEVER
 from trimtab.policies import Policy
 

@@ -1,6 +1,7 @@
 // Feature maps: monomials (Example 1 of the paper and the default) and Fourier (Example 2).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -33,6 +34,16 @@ struct Monomials {
         for (int r = 0; r < p[f]; ++r) x *= s[a[f]];
         for (int r = 0; r < q[f]; ++r) x *= s[b[f]];
         return x;
+    }
+
+    // Whether every feature of these criteria is linear in these knobs, ascending, together.
+    bool all_linear(ConstIndices which, ConstIndices free) const {
+        const auto is_free = [&](Index j) { return std::binary_search(free.begin(), free.end(), j); };
+        for (const Index i : which)
+            for (Index f = offsets[i]; f < offsets[i + 1]; ++f)
+                if (p[f] + q[f] > 1 && (is_free(a[f]) ? p[f] : 0) + (is_free(b[f]) ? q[f] : 0) > 1)
+                    return false;
+        return true;
     }
 
     // phi_i(s) into its slice of phi, for these criteria.

@@ -1,9 +1,19 @@
 // The doors: everything that Python may call. src/trimtab/_core.pyi says the same in Python.
 
+#include <mutex>
+
+#include "box_bound.hpp"
+#include "descent.hpp"
 #include "doors.hpp"
+#include "draws.hpp"
+#include "elimination.hpp"
+#include "events.hpp"
 #include "features.hpp"
 #include "links.hpp"
+#include "local_update.hpp"
+#include "objective.hpp"
 #include "regression.hpp"
+#include "tables.hpp"
 #include "trigger_queue.hpp"
 
 using namespace nanobind::literals;
@@ -14,12 +24,22 @@ namespace {
 using InReals = Vector<const double>;
 using InIndices = Vector<const Index>;
 using OutReals = Vector<double>;
-using OutIndices = Vector<Index>;
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // around what may take long
 
 // Regressions and their trigger queue
 
 using HeldRegression = Held<Regression>;
-using HeldQueue = Held<TriggerQueue>;
+
+struct HeldQueue {
+    HeldQueue(const InIndices& due, const InIndices& n)
+        : kept{nb::cast(due), nb::cast(n)},
+          tree(static_cast<std::size_t>(TriggerQueue::tree_size(size_of(view_of(due))))),
+          view{tree, view_of(due), sized(n, size_of(view_of(due)), "n")} {}
+
+    std::vector<nb::object> kept;
+    std::vector<Index> tree;
+    TriggerQueue view;
+};
 
 void read_regression(HeldRegression* self, nb::handle source) {
     new (self) HeldRegression{};
@@ -164,17 +184,8 @@ void bind_regression(nb::module_& module) {
 
 void bind_queue(nb::module_& module) {
     nb::class_<HeldQueue>(module, "TriggerQueue")
-        .def(
-            "__init__",
-            [](HeldQueue* self, const OutIndices& tree, const InIndices& due, const InIndices& n) {
-                new (self) HeldQueue{{nb::cast(tree), nb::cast(due), nb::cast(n)},
-                                     {view_of(tree), view_of(due), view_of(n)}};
-                const Index m = size_of(self->view.due);
-                sized(n, m, "n");
-                if (size_of(self->view.tree) / 2 * TriggerQueue::BLOCK < m)
-                    refuse("tree has too few leaves");
-            },
-            "tree"_a.noconvert(), "due"_a.noconvert(), "n"_a.noconvert())
+        .def(nb::init<const InIndices&, const InIndices&>(), "due"_a.noconvert(),
+             "n"_a.noconvert())
         .def(
             "put",
             [](const HeldQueue& self, const InIndices& criteria) {
@@ -289,12 +300,446 @@ void fill(const Held<Maps>& self, const OutReals& phi, const InReals& state,
 void bind_features(nb::module_& module) {
     nb::class_<HeldMonomials>(module, "Monomials")
         .def("__init__", &read_monomials, "arrays"_a)
-        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a.noconvert(),
-             "criteria"_a.noconvert());
+        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a,
+             "criteria"_a.noconvert())
+        .def(
+            "all_linear",
+            [](const HeldMonomials& self, const InIndices& criteria, const InIndices& knobs) {
+                return self.view.all_linear(indices(criteria, self.view.criteria(), "criteria"),
+                                            view_of(knobs));
+            },
+            "criteria"_a.noconvert(), "knobs"_a.noconvert());
     nb::class_<HeldFourier>(module, "Fourier")
         .def("__init__", &read_fourier, "arrays"_a)
-        .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a.noconvert(),
+        .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a,
              "criteria"_a.noconvert());
+}
+
+// The objective, and searches of it
+
+using HeldObjective = Held<Objective>;
+
+void set_bounds(HeldObjective& self, const InReals& low, const InReals& high,
+                const InIndices& level_offsets, const InReals& levels) {
+    Objective& to = self.view;
+    const Index k = size_of(to.touch_offsets) - 1;
+    to.low = sized(low, k, "low");
+    to.high = sized(high, k, "high");
+    to.level_offsets = sized(level_offsets, k + 1, "level_offsets");
+    to.levels = view_of(levels);
+    check_offsets(to.level_offsets, size_of(to.levels), "level_offsets");
+    self.kept.insert(self.kept.end(), {nb::cast(low), nb::cast(high), nb::cast(level_offsets),
+                                       nb::cast(levels)});
+}
+
+// Every feature reads knobs of its criterion's own scope.
+void check_scopes(const Objective& F) {
+    for (Index i = 0; i < F.criteria(); ++i) {
+        const ConstIndices scope = F.scope_of(i);
+        const auto reads = [&](Index j, int p) {
+            return p == 0 || std::find(scope.begin(), scope.end(), j) != scope.end();
+        };
+        for (Index f = F.maps.offsets[i]; f < F.maps.offsets[i + 1]; ++f)
+            if (!reads(F.maps.a[f], F.maps.p[f]) || !reads(F.maps.b[f], F.maps.q[f]))
+                refuse("criterion " + std::to_string(i) + " reads a knob outside its scope");
+    }
+}
+
+void make_objective(HeldObjective* self, const HeldMonomials& maps, const InIndices& blocks,
+                    const InReals& R, const InReals& weights, const InReals& radii,
+                    const InIndices& scope_offsets, const InIndices& scope,
+                    const InIndices& touch_offsets, const InIndices& touch, const InReals& low,
+                    const InReals& high, const InIndices& level_offsets, const InReals& levels) {
+    new (self) HeldObjective{};
+    Objective& to = self->view;
+    to.maps = maps.view;
+    self->kept = maps.kept;
+    self->kept.insert(self->kept.end(),
+                      {nb::cast(blocks), nb::cast(R), nb::cast(weights), nb::cast(radii),
+                       nb::cast(scope_offsets), nb::cast(scope), nb::cast(touch_offsets),
+                       nb::cast(touch)});
+    const Index m = to.maps.criteria(), k = static_cast<Index>(touch_offsets.shape(0)) - 1;
+    to.R = view_of(R);
+    to.blocks = sized(blocks, m + 1, "blocks");
+    check_offsets(to.blocks, size_of(to.R), "blocks");
+    to.weights = sized(weights, m, "weights");
+    to.radii = sized(radii, m, "radii");
+    to.scope = indices(scope, k, "scope");
+    to.scope_offsets = sized(scope_offsets, m + 1, "scope_offsets");
+    check_offsets(to.scope_offsets, size_of(to.scope), "scope_offsets");
+    to.touch = indices(touch, m, "touch");
+    to.touch_offsets = view_of(touch_offsets);
+    check_offsets(to.touch_offsets, size_of(to.touch), "touch_offsets");
+    set_bounds(*self, low, high, level_offsets, levels);
+    if (to.maps.knobs > k) refuse("a feature reads a knob that does not exist");
+    check_scopes(to);
+    to.degree = to.widest = to.most_readers = 0;
+    for (const auto p : to.maps.p) to.degree = std::max<Index>(to.degree, p);
+    for (const auto q : to.maps.q) to.degree = std::max<Index>(to.degree, q);
+    for (Index i = 0; i < m; ++i) to.widest = std::max(to.widest, to.dim(i));
+    for (Index j = 0; j < k; ++j)
+        to.most_readers = std::max(to.most_readers, size_of(to.readers_of(j)));
+    for (Index i = 0; i < m; ++i)
+        if (to.blocks[i + 1] - to.blocks[i] != triangle_size(to.dim(i) + 1))
+            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+}
+
+// Every reader of a free knob is among the criteria, as a search needs it.
+void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
+    const auto rising = [](ConstIndices x) {
+        return std::adjacent_find(x.begin(), x.end(), std::greater_equal<>()) == x.end();
+    };
+    if (knobs.empty() || !rising(knobs) || !rising(criteria))
+        refuse("knobs and criteria must ascend, and there must be a knob");
+    for (const Index j : knobs)
+        for (const Index i : F.readers_of(j))
+            if (!std::binary_search(criteria.begin(), criteria.end(), i))
+                refuse("criterion " + std::to_string(i) + " reads knob " + std::to_string(j) +
+                       " and is not among the criteria");
+}
+
+// The arguments of a search, checked.
+struct Task {
+    Task(const Objective& F, const InReals& current, const InReals& price, const InIndices& free,
+         const InIndices& readers, const InReals& start)
+        : begin(sized(start, F.knobs(), "start")),
+          now(sized(current, F.knobs(), "current")),
+          prices(sized(price, F.knobs(), "price")),
+          knobs(indices(free, F.knobs(), "knobs")),
+          criteria(indices(readers, F.criteria(), "criteria")) {
+        check_part(F, knobs, criteria);
+    }
+
+    void put(Search& search) const {
+        std::copy(begin.begin(), begin.end(), &search.at.s[0]);
+        std::copy(now.begin(), now.end(), &search.at.current[0]);
+        std::copy(prices.begin(), prices.end(), &search.at.price[0]);
+    }
+
+    ConstReals begin, now, prices;
+    ConstIndices knobs, criteria;
+};
+
+std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const InReals& start,
+                                               const InReals& current, const InReals& price,
+                                               const InIndices& knobs, const InIndices& criteria,
+                                               Index steps, Index agreed, Index seed) {
+    const Task task(self.view, current, price, knobs, criteria, start);
+    Minimum found;
+    {
+        nb::gil_scoped_release unlocked;
+        Search search(self.view);
+        task.put(search);
+        found = MultiStart(search, task.knobs, task.criteria, seed)({steps, agreed});
+    }
+    return {owned(std::move(found.state)), found.value, found.steps};
+}
+
+// The tables of the criteria, one after another.
+nb::object tabulate(const HeldObjective& self, const InReals& state, const InIndices& knobs,
+                    const InIndices& criteria, const InIndices& offsets, const InIndices& reads,
+                    const InIndices& firsts, const InReals& values) {
+    const Objective& F = self.view;
+    const ConstReals s = sized(state, F.knobs(), "state");
+    const Index n = static_cast<Index>(knobs.shape(0)), c = static_cast<Index>(criteria.shape(0));
+    const Candidates from{indices(knobs, F.knobs(), "knobs"),
+                          indices(criteria, F.criteria(), "criteria"),
+                          sized(offsets, c + 1, "offsets"),
+                          indices(reads, n, "reads"),
+                          sized(firsts, n + 1, "firsts"),
+                          view_of(values)};
+    check_offsets(from.offsets, size_of(from.reads), "offsets");
+    check_offsets(from.firsts, size_of(from.values), "firsts");
+    std::vector<Index> starts{0};
+    for (Index i = 0; i < c; ++i) {
+        Index size = 1;
+        for (const Index p : from.scope(i)) size *= from.count(p);
+        starts.push_back(starts.back() + size);
+    }
+    std::vector<double> tables(static_cast<std::size_t>(starts.back()));
+    {
+        nb::gil_scoped_release unlocked;
+        Tabulation tabulation(F, from, s);
+        for (Index i = 0; i < c; ++i)
+            if (starts[i + 1] > starts[i]) tabulation.fill(i, &tables[starts[i]]);
+    }
+    return owned(std::move(tables));
+}
+
+void bind_objective(nb::module_& module) {
+    nb::class_<HeldObjective>(module, "Objective")
+        .def("__init__", &make_objective, "maps"_a, "blocks"_a.noconvert(), "R"_a.noconvert(),
+             "weights"_a.noconvert(), "radii"_a.noconvert(), "scope_offsets"_a.noconvert(),
+             "scope"_a.noconvert(), "touch_offsets"_a.noconvert(), "touch"_a.noconvert(),
+             "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
+             "levels"_a.noconvert())
+        .def(
+            "within",
+            [](const HeldObjective& self, const InReals& low, const InReals& high,
+               const InIndices& level_offsets, const InReals& levels) {
+                HeldObjective part = self;
+                set_bounds(part, low, high, level_offsets, levels);
+                return part;
+            },
+            "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
+            "levels"_a.noconvert())
+        .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(),
+             "knobs"_a.noconvert(), "criteria"_a.noconvert(), "steps"_a, "agreed"_a, "seed"_a)
+        .def("tabulate", &tabulate, "state"_a.noconvert(), "knobs"_a.noconvert(),
+             "criteria"_a.noconvert(), "offsets"_a.noconvert(), "reads"_a.noconvert(),
+             "firsts"_a.noconvert(), "values"_a.noconvert());
+    module.def(
+        "better",
+        [](const InReals& x, double fx, const InReals& y, double fy, const InReals& current) {
+            const Index n = static_cast<Index>(current.shape(0));
+            return better(sized(x, n, "x"), fx, sized(y, n, "y"), fy, view_of(current));
+        },
+        "x"_a.noconvert(), "fx"_a, "y"_a.noconvert(), "fy"_a, "current"_a.noconvert());
+    module.def(
+        "line_minimum",
+        [](const InReals& A, const Matrix<const double>& Q, const InReals& bonus, double anchor,
+           double price, double now, double low, double high, const InReals& levels,
+           double coarse) {
+            const Index degree = static_cast<Index>(A.shape(0)) - 1;
+            const Index readers = static_cast<Index>(Q.shape(0));
+            if (degree < 0 || static_cast<Index>(Q.shape(1)) != 2 * degree + 1)
+                refuse("Q must have 2 degree + 1 columns");
+            Line line(degree, readers);
+            line.degree = degree;
+            line.readers = readers;
+            line.anchor = anchor;
+            line.price = price;
+            std::copy_n(A.data(), degree + 1, &line.A[0]);
+            for (Index c = 0; c < readers; ++c) {
+                line.bonus[c] = sized(bonus, readers, "bonus")[c];
+                std::copy_n(Q.data() + c * (2 * degree + 1), 2 * degree + 1, line.Q(c));
+            }
+            const Step step = LineSearch(line)(now, low, high, view_of(levels), coarse);
+            return std::pair{step.x, step.gain};
+        },
+        "A"_a.noconvert(), "Q"_a.noconvert(), "bonus"_a.noconvert(), "anchor"_a, "price"_a,
+        "now"_a, "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
+}
+
+// Exact minimisation over candidates, and lower bounds
+
+void bind_exact(nb::module_& module) {
+    nb::class_<Elimination>(module, "Elimination")
+        .def(
+            "__init__",
+            [](Elimination* self, const InIndices& offsets, const InIndices& reads,
+               const InIndices& counts, Index most) {
+                const ConstIndices all = view_of(counts);
+                const ConstIndices scopes = indices(reads, size_of(all), "reads");
+                check_offsets(view_of(offsets), size_of(scopes), "offsets");
+                if (all.empty() || *std::min_element(all.begin(), all.end()) < 1)
+                    refuse("counts must be at least 1, of at least one variable");
+                new (self) Elimination(view_of(offsets), scopes, all, most);
+            },
+            "offsets"_a.noconvert(), "reads"_a.noconvert(), "counts"_a.noconvert(), "most"_a)
+        .def_prop_ro("refused", &Elimination::refused)
+        .def_prop_ro("entries", &Elimination::entries)
+        .def_prop_ro("order", [](const Elimination& self) { return owned(self.order()); })
+        .def(
+            "minimum",
+            [](Elimination& self, const InReals& tables, const InReals& toll) {
+                if (self.refused()) refuse("this elimination was refused");
+                const ConstReals all = sized(tables, self.table_size(), "tables");
+                const ConstReals costs = sized(toll, self.candidates(), "toll");
+                Elimination::Choice found;
+                {
+                    nb::gil_scoped_release unlocked;
+                    found = self.minimum(all, costs);
+                }
+                return std::pair{owned(std::move(found.candidates)), found.least};
+            },
+            "tables"_a.noconvert(), "toll"_a.noconvert());
+    module.def(
+        "add_least_lead",
+        [](const Matrix<const double>& rows, const Matrix<double>& lead) {
+            if (lead.shape(0) != rows.shape(0) || lead.shape(1) != rows.shape(0))
+                refuse("lead must be square, with a row for each of `rows`");
+            add_least_lead(rows.data(), static_cast<Index>(rows.shape(0)),
+                           static_cast<Index>(rows.shape(1)), lead.data());
+        },
+        "rows"_a.noconvert(), "lead"_a.noconvert(), Unlocked());
+    module.def(
+        "floors",
+        [](const Matrix<const double>& phi, const Matrix<const double>& lo,
+           const Matrix<const double>& hi, const Matrix<const double>& inverse, const InReals& v,
+           const Matrix<const double>& V_inverse, double longest, double beta) {
+            const std::size_t rows = phi.shape(0), d = phi.shape(1);
+            for (const auto* each : {&lo, &hi})
+                if (each->shape(0) != rows || each->shape(1) != d)
+                    refuse("lo and hi must have the shape of phi");
+            for (const auto* each : {&inverse, &V_inverse})
+                if (each->shape(0) != d || each->shape(1) != d)
+                    refuse("inverse and V_inverse must be square, with a row per feature");
+            sized(v, static_cast<Index>(d), "v");
+            BoxBound bound{static_cast<Index>(d), inverse.data(), v.data(), V_inverse.data(),
+                           longest,               beta};
+            std::vector<double> terms(rows), found(rows), room;
+            for (std::size_t c = 0; c < rows; ++c) {
+                const auto at = bound.at(phi.data() + c * d, lo.data() + c * d,
+                                         hi.data() + c * d, room);
+                terms[c] = at.term;
+                found[c] = at.floor;
+            }
+            return std::pair{owned(std::move(terms)), owned(std::move(found))};
+        },
+        "phi"_a.noconvert(), "lo"_a.noconvert(), "hi"_a.noconvert(), "inverse"_a.noconvert(),
+        "v"_a.noconvert(), "V_inverse"_a.noconvert(), "longest"_a, "beta"_a);
+}
+
+// Local updates, and runs from event to event
+
+// Two threads that share a policy wait for each other.
+struct HeldLocal {
+    HeldLocal(const HeldRegression& regression, const HeldQueue& queue,
+              const HeldObjective& objective, Reals radii, GrowingRadii growing,
+              std::vector<nb::object> arrays)
+        : kept(std::move(arrays)),
+          update(regression.view, queue.view, objective.view, radii, growing) {}
+
+    std::vector<nb::object> kept;
+    std::mutex busy;
+    LocalUpdate update;
+};
+
+struct HeldEvents {
+    HeldEvents(HeldLocal& held, ConstReals theta, ConstReals sigma, std::vector<nb::object> arrays)
+        : kept(std::move(arrays)), local(held), events(held.update, theta, sigma) {}
+
+    std::vector<nb::object> kept;
+    HeldLocal& local;
+    Events events;
+};
+
+Draws draws_of(const nb::capsule& bits) {
+    if (std::string_view(bits.name()) != "BitGenerator")
+        refuse("expected the capsule of a NumPy bit generator");
+    return Draws(static_cast<BitGenerator*>(bits.data()));
+}
+
+template <class T>
+nb::object copied(std::span<const T> values) {
+    return owned(std::vector<T>(values.begin(), values.end()));
+}
+
+void bind_local(nb::module_& module) {
+    nb::class_<HeldLocal>(module, "LocalUpdate")
+        .def(
+            "__init__",
+            [](HeldLocal* self, const HeldRegression& regression, const HeldQueue& queue,
+               const HeldObjective& objective, const OutReals& radii, const InReals& sigma,
+               const InReals& norm, double extra) {
+                const Index m = regression.view.criteria();
+                if (objective.view.criteria() != m || size_of(queue.view.due) != m)
+                    refuse("regression, queue and objective are of different problems");
+                if (radii.data() != objective.view.radii.data())
+                    refuse("radii are not those of the objective");
+                sized(norm, size_of(view_of(sigma)), "norm");
+                if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
+                new (self) HeldLocal(regression, queue, objective, view_of(radii),
+                                     {view_of(sigma), view_of(norm), extra},
+                                     {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
+            },
+            "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(),
+            "sigma"_a.noconvert(), "norm"_a.noconvert(), "extra"_a, nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+        .def(
+            "begin",
+            [](HeldLocal& self, const InReals& state, double width) {
+                self.update.begin(sized(state, self.update.objective().knobs(), "state"), width);
+            },
+            "state"_a.noconvert(), "width"_a)
+        .def(
+            "find",
+            [](HeldLocal& self, const InIndices& around) {
+                self.update.parts.find(
+                    indices(around, self.update.objective().criteria(), "around"));
+                return copied(self.update.parts.affected());
+            },
+            "around"_a.noconvert())
+        .def_prop_ro("any_linear", [](const HeldLocal& self) { return self.update.any_linear(); })
+        .def(
+            "update",
+            [](HeldLocal& self, const InIndices& triggered, Index common, double factor) {
+                const ConstIndices which =
+                    indices(triggered, self.update.objective().criteria(), "triggered");
+                nb::gil_scoped_release unlocked;
+                const std::scoped_lock alone(self.busy);
+                return self.update.update(which, common, factor);
+            },
+            "triggered"_a.noconvert(), "common"_a, "factor"_a)
+        .def_prop_ro("state", [](const HeldLocal& self) { return copied(self.update.state()); })
+        .def_prop_ro("nbytes", [](const HeldLocal& self) { return self.update.bytes(); });
+    nb::class_<HeldEvents>(module, "Events")
+        .def(
+            "__init__",
+            [](HeldEvents* self, HeldLocal& local, const InReals& theta, const InReals& sigma) {
+                const Index m = local.update.objective().criteria();
+                new (self) HeldEvents(
+                    local, sized(theta, size_of(local.update.regression().phi), "theta"),
+                    sized(sigma, m, "sigma"), {nb::cast(theta), nb::cast(sigma)});
+            },
+            "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(), nb::keep_alive<1, 2>())
+        .def(
+            "run",
+            [](HeldEvents& self, Index t, Index stop, Index clock, Index review, Index common,
+               Index skipped, double rate, double bound, double bound_per_round, double factor,
+               const nb::capsule& bits) {
+                const Draws draws = draws_of(bits);
+                Events::Status status;
+                {
+                    nb::gil_scoped_release unlocked;
+                    const std::scoped_lock alone(self.local.busy);
+                    status = self.events.run({t, stop, clock, review, common, skipped}, rate,
+                                             bound, bound_per_round, factor, draws);
+                }
+                constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
+                return WORDS[static_cast<int>(status)];
+            },
+            "t"_a, "stop"_a, "clock"_a, "review"_a, "common"_a, "skipped"_a, "rate"_a, "bound"_a,
+            "bound_per_round"_a, "factor"_a, "bits"_a)
+        .def_prop_ro("t", [](const HeldEvents& self) { return self.events.at.t; })
+        .def_prop_ro("common", [](const HeldEvents& self) { return self.events.at.common; })
+        .def_prop_ro("skipped", [](const HeldEvents& self) { return self.events.at.skipped; })
+        .def_prop_ro("bound", [](const HeldEvents& self) { return self.events.bound; })
+        .def_prop_ro("solves", [](const HeldEvents& self) { return self.events.solves; })
+        .def_prop_ro("first_solve", [](const HeldEvents& self) { return self.events.first_solve; })
+        .def_prop_ro("attributions", [](const HeldEvents& self) {
+            return copied(ConstIndices(self.events.attributions));
+        })
+        .def_prop_ro("ends",
+                     [](const HeldEvents& self) { return copied(ConstIndices(self.events.ends)); })
+        .def_prop_ro("rates",
+                     [](const HeldEvents& self) { return copied(ConstReals(self.events.rates)); })
+        .def_prop_ro("offsets", [](const HeldEvents& self) {
+            return copied(ConstIndices(self.events.offsets));
+        })
+        .def_prop_ro("changed", [](const HeldEvents& self) {
+            return copied(ConstIndices(self.events.changed));
+        })
+        .def_prop_ro("values", [](const HeldEvents& self) {
+            return copied(ConstReals(self.events.values));
+        });
+    module.def(
+        "gaussian_sums",
+        [](const nb::capsule& bits, const InReals& sigma, const InIndices& n) {
+            const ConstIndices rounds = view_of(n);
+            const ConstReals scales = sized(sigma, size_of(rounds), "sigma");
+            Draws draws = draws_of(bits);
+            std::vector<double> mean, squares;
+            for (std::size_t c = 0; c < rounds.size(); ++c) {
+                if (rounds[c] < 1) refuse("n must be at least 1");
+                mean.push_back(draws.mean_of(rounds[c], scales[c]));
+            }
+            for (std::size_t c = 0; c < rounds.size(); ++c)
+                squares.push_back(draws.squares_of(rounds[c], scales[c]));
+            return std::pair{owned(std::move(mean)), owned(std::move(squares))};
+        },
+        "bits"_a, "sigma"_a.noconvert(), "n"_a.noconvert());
 }
 
 // Small things that would be loops in Python
@@ -353,4 +798,7 @@ NB_MODULE(_core, module) {
     trimtab::bind_cholesky(module);
     trimtab::bind_features(module);
     trimtab::bind_small(module);
+    trimtab::bind_objective(module);
+    trimtab::bind_exact(module);
+    trimtab::bind_local(module);
 }

@@ -21,6 +21,13 @@ struct TriggerQueue {
     ConstIndices due;  // (m,)
     ConstIndices n;    // (m,)
 
+    // So many entries has the tree of m criteria.
+    static Index tree_size(Index m) {
+        Index leaves = 1;
+        while (leaves * BLOCK < m) leaves *= 2;
+        return 2 * leaves;
+    }
+
     Index next_round() const { return tree[1]; }
 
     // The round of one criterion has changed.

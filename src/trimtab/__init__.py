@@ -1,7 +1,7 @@
 """Tune the continuous knobs of a live system online, and move them as little as possible.
 
 Public names resolve at first use, so that `import trimtab` and `trimtab --help`
-cost nothing: numpy, numba and scipy load with the first name that needs them.
+cost nothing: numpy and scipy load with the first name that needs them.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ class Regression:
         """phi_i' theta_i and phi_i' V_i^{-1} phi_i at features phi."""
 
 class TriggerQueue:
-    """When each criterion is due, by due - n; the tree has two entries per 16 criteria."""
+    """When each criterion is due, by due - n, two arrays that it reads; a tournament tree."""
 
-    def __init__(self, tree: Ints, due: Ints, n: Ints) -> None: ...
+    def __init__(self, due: Ints, n: Ints) -> None: ...
     def put(self, criteria: Ints) -> None:
         """The rounds of these criteria have changed."""
 
@@ -74,6 +74,9 @@ class Monomials:
     def __init__(self, arrays: Any) -> None: ...
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of phi."""
+
+    def all_linear(self, criteria: Ints, knobs: Ints) -> bool:
+        """Whether every feature of these criteria is linear in these knobs together."""
 
 class Fourier:
     """Feature maps made of waves."""
@@ -99,3 +102,213 @@ def dot_each(criteria: Ints, phi: Array, theta: Array, offsets: Ints) -> Array:
 
 def labels(offsets: Ints, items: Ints, rows: Ints, free: Ints) -> Ints:
     """For each free item the smallest position it is linked to by rows that share items."""
+
+class Objective:
+    """The lower confidence bound of monomial features on a box; it reads the arrays given."""
+
+    def __init__(
+        self,
+        maps: Monomials,
+        blocks: Ints,
+        R: Array,
+        weights: Array,
+        radii: Array,
+        scope_offsets: Ints,
+        scope: Ints,
+        touch_offsets: Ints,
+        touch: Ints,
+        low: Array,
+        high: Array,
+        level_offsets: Ints,
+        levels: Array,
+    ) -> None: ...
+    def within(self, low: Array, high: Array, level_offsets: Ints, levels: Array) -> Objective:
+        """The same bound in another box."""
+
+    def minimise(
+        self,
+        start: Array,
+        current: Array,
+        price: Array,
+        knobs: Ints,
+        criteria: Ints,
+        steps: int,
+        agreed: int,
+        seed: int,
+    ) -> tuple[Array, float, int]:
+        """The free knobs' best state that descents lead to, its value, and the steps taken.
+
+        The first descent is from `start`. Others are from random points, until they have taken
+        `steps` one-dimensional steps or led `agreed` times to the best value again.
+        """
+
+    def tabulate(
+        self,
+        state: Array,
+        knobs: Ints,
+        criteria: Ints,
+        offsets: Ints,
+        reads: Ints,
+        firsts: Ints,
+        values: Array,
+    ) -> Array:
+        """The terms of the criteria over candidates of the free knobs they read, in C order."""
+
+def better(x: Array, fx: float, y: Array, fy: float, current: Array) -> bool:
+    """Whether to take x of value fx rather than y of value fy; of a tie the nearer to current."""
+
+def line_minimum(
+    A: Array,
+    Q: Array,
+    bonus: Array,
+    anchor: float,
+    price: float,
+    now: float,
+    low: float,
+    high: float,
+    levels: Array,
+    coarse: float,
+) -> tuple[float, float]:
+    """Where A(x) - bonus.sqrt(Q(x)) + price |x - anchor| is least, and the gain over `now`."""
+
+class Elimination:
+    """Exact minimisation of a sum of tables by bucket elimination; refused beyond `most` entries.
+
+    Factors read the variables `reads`, ascending, factor after factor.
+    """
+
+    def __init__(self, offsets: Ints, reads: Ints, counts: Ints, most: int) -> None: ...
+    @property
+    def refused(self) -> bool:
+        """Whether it takes more than `most` bag entries."""
+
+    @property
+    def entries(self) -> int:
+        """The number of bag entries: the work."""
+
+    @property
+    def order(self) -> Ints:
+        """The variables, in the order in which they are eliminated."""
+
+    def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float]:
+        """The best candidate of every variable, and the least sum; of equals the least toll."""
+
+def add_least_lead(rows: Array, lead: Array) -> None:
+    """lead[a, b] += min over r of (rows[a, r] - rows[b, r])."""
+
+def floors(
+    phi: Array,
+    lo: Array,
+    hi: Array,
+    inverse: Array,
+    v: Array,
+    V_inverse: Array,
+    longest: float,
+    beta: float,
+) -> tuple[Array, Array]:
+    """v'u - beta |u| and its floor under drifts in [lo, hi], by rows of phi."""
+
+class LocalUpdate:
+    """The local update of Section 5.1, of one policy."""
+
+    def __init__(
+        self,
+        regression: Regression,
+        queue: TriggerQueue,
+        objective: Objective,
+        radii: Array,
+        sigma: Array,
+        norm: Array,
+        extra: float,
+    ) -> None: ...
+    def begin(self, state: Array, width: float) -> None:
+        """The deployed state is this, and W there."""
+
+    def find(self, around: Ints) -> Ints:
+        """Free what these criteria read; all criteria concerned, ascending."""
+
+    @property
+    def any_linear(self) -> bool:
+        """Whether a part found is linear in its knobs: then its minimum is at a vertex."""
+
+    def update(self, triggered: Ints, common: int, factor: float) -> bool:
+        """Flush, search the parts found and reset clocks; False where values are not finite."""
+
+    @property
+    def state(self) -> Array:
+        """A copy of the deployed state."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory it holds beside the arrays it was given."""
+
+class Events:
+    """The asynchronous policy in a world with Gaussian noise, from event to event."""
+
+    def __init__(self, local: LocalUpdate, theta: Array, sigma: Array) -> None: ...
+    def run(
+        self,
+        t: int,
+        stop: int,
+        clock: int,
+        review: int,
+        common: int,
+        skipped: int,
+        rate: float,
+        bound: float,
+        bound_per_round: float,
+        factor: float,
+        bits: object,
+    ) -> str:
+        """Play; "done", or "full" of records, or "ask" the policy, or "failed" to stay finite."""
+
+    @property
+    def t(self) -> int:
+        """Rounds played."""
+
+    @property
+    def common(self) -> int:
+        """Rounds that every criterion has seen."""
+
+    @property
+    def skipped(self) -> int:
+        """How many of these are owed."""
+
+    @property
+    def bound(self) -> float:
+        """Of the regret so far."""
+
+    @property
+    def solves(self) -> int:
+        """Local updates of this run."""
+
+    @property
+    def first_solve(self) -> int:
+        """The round of the first."""
+
+    @property
+    def attributions(self) -> Ints:
+        """How often each criterion has triggered: (m,)."""
+
+    @property
+    def ends(self) -> Ints:
+        """The last round of each stretch at one state."""
+
+    @property
+    def rates(self) -> Array:
+        """The expected total loss of a round in each stretch."""
+
+    @property
+    def offsets(self) -> Ints:
+        """Where the knobs changed after each stretch begin."""
+
+    @property
+    def changed(self) -> Ints:
+        """The knobs changed, stretch after stretch."""
+
+    @property
+    def values(self) -> Array:
+        """What they were set to."""
+
+def gaussian_sums(bits: object, sigma: Array, n: Ints) -> tuple[Array, Array]:
+    """The mean of n normal numbers each, and the squares about it, from a bit generator."""

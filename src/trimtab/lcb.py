@@ -10,11 +10,14 @@ is at most 2 W(s) + F(s) - min F.
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 
+from trimtab._core import Objective
 from trimtab.arrays import Array, Ints
-from trimtab.domain import BoundDomain
+from trimtab.bases import Monomials
+from trimtab.domain import BoundBox, BoundDomain
 from trimtab.estimators import NodewiseEstimators, Radius
 from trimtab.problem import Problem
 
@@ -37,7 +40,33 @@ class LCB:
         """The same bound, for solves that look in this part of the domain only."""
         part = copy(self)
         part.domain = domain
+        if self.objective is not None and isinstance(domain, BoundBox):
+            part.objective = self.objective.within(
+                domain.low, domain.high, domain.level_offsets, domain.level_values
+            )
         return part
+
+    @cached_property
+    def objective(self) -> Objective | None:
+        """The bound as the compiled core sees it, on a box with monomial features; else None."""
+        problem, book, domain = self.problem, self.estimators.book, self.domain
+        if not (isinstance(domain, BoundBox) and isinstance(problem.features, Monomials)):
+            return None
+        return Objective(
+            maps=problem.features.core,
+            blocks=book.blocks,
+            R=book.R,
+            weights=problem.weights,
+            radii=self.radii,
+            scope_offsets=problem.graph.scope_offsets,
+            scope=problem.graph.scope_knobs,
+            touch_offsets=problem.graph.touch_offsets,
+            touch=problem.graph.touch_criteria,
+            low=domain.low,
+            high=domain.high,
+            level_offsets=domain.level_offsets,
+            levels=domain.level_values,
+        )
 
     @property
     def problem(self) -> Problem:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from trimtab import _core
 from trimtab.arrays import Array, Ints, read_only, whole
 from trimtab.bases.features import offsets_of
-from trimtab.compiled import Structure, bare, inner
 from trimtab.domain import BoundBalls, BoundDomain
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
@@ -139,7 +138,7 @@ class Quadratic(MonomialBasis):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MonomialArrays(Structure):
+class MonomialArrays:
     """Feature f of criterion i is scale[i] * s[a[f]]^p[f] * s[b[f]]^q[f]."""
 
     offsets: Ints  # (m + 1,)
@@ -225,22 +224,3 @@ def bind_template(basis: MonomialBasis, graph: Graph, domain: BoundDomain) -> Mo
         arrays.scale[longest] = 1.0 / bounds[longest]
         bounds[longest] = 1.0
     return Monomials(arrays, read_only(bounds), graph)
-
-
-@bare
-def fill(phi: Array, s: Array, criteria: Ints, maps: MonomialArrays) -> None:
-    """phi_i(s) into its slice of phi, for the criteria given."""
-    for i in criteria:
-        for f in range(maps.offsets[i], maps.offsets[i + 1]):
-            phi[f] = feature(i, f, s, maps)
-
-
-@inner
-def feature(i: int, f: int, s: Array, maps: MonomialArrays) -> float:
-    """Feature f, one of criterion i, at s."""
-    x = maps.scale[i]
-    for _ in range(maps.p[f]):
-        x *= s[maps.a[f]]
-    for _ in range(maps.q[f]):
-        x *= s[maps.b[f]]
-    return float(x)

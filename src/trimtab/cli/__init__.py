@@ -18,7 +18,6 @@ from trimtab.cli.live import register
 from trimtab.cli.reproduce import reproduce
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
-from trimtab.cli.warmup import warmup
 from trimtab.errors import TrimtabError
 
 app = typer.Typer(
@@ -29,7 +28,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
-app.command()(warmup)
 app.command()(reproduce)
 app.command()(sweep)
 app.command()(init)

@@ -23,7 +23,7 @@ import numpy as np
 from trimtab._core import TriggerQueue
 from trimtab.arrays import Array, Ints, read_only
 from trimtab.bases.features import offsets_of, spans
-from trimtab.estimators import agenda, fading
+from trimtab.estimators import fading
 from trimtab.estimators.book import NEVER, Book
 from trimtab.estimators.confidence import Evidence
 from trimtab.estimators.factor import unpack
@@ -87,7 +87,6 @@ class NodewiseEstimators:
             cut=np.zeros(0 if prior is None else m, np.int64),
             excess=np.zeros(0 if prior is None else m),
             data=np.zeros(m, np.int64),
-            work=np.empty((3, int(d.max()) + 1)),
         )
         if prior is not None:
             self._start_at(np.full(m, UNKNOWN), np.zeros(m))
@@ -97,8 +96,7 @@ class NodewiseEstimators:
         self._common = 0  # rounds that every criterion has seen
         self._skipped = 0  # of these the ones passed over by `skip`
         self._ready = False  # whether every criterion has its shift
-        self.tree = agenda.new_agenda(m)  # when each criterion is due, in common rounds
-        self.queue = TriggerQueue(self.tree, self.book.due, self.book.n)
+        self.queue = TriggerQueue(self.book.due, self.book.n)  # in common rounds
         self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
@@ -343,5 +341,5 @@ class NodewiseEstimators:
 
 
 _COUNTERS = ("_common", "_skipped", "_ready", "memory", "_aged")
-_FIXED = ("offsets", "blocks", "work", "reg")
+_FIXED = ("offsets", "blocks", "reg")
 _CHANGING = tuple(f.name for f in fields(Book) if f.name not in _FIXED)

@@ -13,7 +13,7 @@ from trimtab.sim import page
 from trimtab.sim.page import Cell
 
 COLOURS: dict[Kind, str] = {"reproduces": "good", "under other settings": "fair", "does not": "bad"}
-PACKAGES = ("trimtab", "numpy", "numba", "scipy", "matplotlib", "scikit-learn")
+PACKAGES = ("trimtab", "numpy", "scipy", "matplotlib", "scikit-learn")
 
 
 def to_html(results: Sequence[Result], *, seed: int, drawn: Mapping[str, bytes]) -> str:

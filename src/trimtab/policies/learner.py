@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from trimtab import arrays
-from trimtab._core import rounds_to_trigger
+from trimtab._core import LocalUpdate, rounds_to_trigger
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.errors import InvalidInput, SolverFailed
@@ -26,8 +26,7 @@ from trimtab.estimators.empirical_bayes import (
 )
 from trimtab.estimators.nodewise import Owed
 from trimtab.lcb import LCB
-from trimtab.policies.local import Local, listed, new_local, update
-from trimtab.policies.parts import find
+from trimtab.policies.local import new_local
 from trimtab.problem import Problem
 from trimtab.solvers import Solution, solve
 from trimtab.solvers.solve import TOO_LARGE
@@ -205,34 +204,30 @@ class Learner:
         return float(np.abs(after - before).sum())
 
     @cached_property
-    def local(self) -> Local | None:
-        """What updates of a few knobs are made with in one go, where there is a kernel for them."""
-        return new_local(self.lcb, self.estimators.tree)
+    def local(self) -> LocalUpdate | None:
+        """What updates of a few knobs are made with in one go, where the core has it."""
+        return new_local(self.lcb, self.estimators.queue)
 
     def _update(self, triggered: Ints) -> float | None:
-        """What `resolve` does around these criteria, by the kernel; None where there is none."""
+        """What `resolve` does around these criteria, by the core; None where it cannot."""
         local, estimators = self.local, self.estimators
-        if local is None or self.limits is not None:  # kernels know the whole domain only
+        if local is None or self.limits is not None:  # it knows the whole domain only
             return None
-        found = find(triggered, local.parts)
-        if listed(found, local):
+        affected = local.find(triggered)
+        if local.any_linear:
             return None
         if self._owed is not None:
-            size = local.parts.criterion_ends[found]
-            estimators.collect(local.parts.affected[:size].copy(), self._owed)
+            estimators.collect(affected, self._owed)
         before = self.state
         self.lend()
-        moved = update(triggered, found, estimators.common, estimators.factor, local)
-        self.take_back(solves=1, failed=moved < 0)
+        finite = local.update(triggered, estimators.common, estimators.factor)
+        self.take_back(solves=1, failed=not finite)
         return float(np.abs(self.state - before).sum())
 
     def lend(self) -> None:
-        """Give the state to the kernels of `local`, which may change it until it is taken back."""
+        """Give the state to the core, which may change it until it is taken back."""
         if self.local is not None:
-            walk = self.local.walk
-            walk.s[:] = walk.current[:] = self.state
-            walk.price[:] = 0.0
-            self.local.width[:] = self._width(), 0.0
+            self.local.begin(self.state, self._width())
 
     def take_back(
         self,
@@ -253,7 +248,7 @@ class Learner:
         if solves and self.local is not None:
             self.estimators.flushed()
             self.solved += solves
-            self.state = read_only(self.local.walk.current.copy())
+            self.state = read_only(self.local.state)
             self._lower, self._lower_certified = None, False
             self._charge()
         if failed:

@@ -17,13 +17,11 @@ from trimtab.policies import LinUCB, SteadyGraphLinUCB
 from trimtab.sim import Trace, play
 from trimtab.sim.demo_report import HEADS, bills, reasons, steps, to_html
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
-from trimtab.sim.warmup import kernels_compiled
 from trimtab.sim.worlds import World
 
 NOISE = 0.1
 MOVE_COST = 2.0  # of turning one knob across its whole range: about a round's loss
 REG = 0.01
-WARM_UP = 30  # rounds after which every kernel has been used
 LAST = 3  # moves that are explained on the terminal
 
 
@@ -37,11 +35,6 @@ def run(*, rounds: int, seed: int, out: Path) -> None:
         f"about. Two policies tune it for {rounds:,} rounds, from the same noisy complaints. "
         f"Turning a knob across its whole range costs {MOVE_COST:g}."
     )
-    if not kernels_compiled():
-        console.print("This first run compiles the kernels, about a minute; later ones do not.")
-    with console.status("Getting the kernels ready ..."):
-        for name in ("LinUCB", "Steady"):
-            play(_policy(name, world), world, horizon=WARM_UP)
     with Progress(
         TextColumn("{task.description:<7}"),
         BarColumn(),

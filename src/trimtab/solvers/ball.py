@@ -23,7 +23,6 @@ from trimtab.domain import BoundBalls
 from trimtab.lcb import LCB
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution, choose
-from trimtab.solvers.starts import mix
 
 SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none
 SWEEPS = 200
@@ -182,7 +181,7 @@ def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
     if exact:
         found = begin
     else:
-        rng = np.random.default_rng(int(mix(np.uint64(seed))))
+        rng = np.random.default_rng(seed)
         begin += [domain.sample(rng)[part.knobs] for _ in range(1, starts)]
         found = [now, *(_descend(local, x, now, price) for x in begin)]
         if not price.any():

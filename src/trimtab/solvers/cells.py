@@ -139,7 +139,7 @@ def _minimum(
     if plan is None:
         return None, float(sum(table.min() for table in left)), 0
     flat = np.concatenate([table.ravel() for table in left])
-    choice, least = elimination.minimum(plan, flat, np.zeros(counts.sum()))
+    choice, least = plan.minimum(flat, np.zeros(counts.sum()))
     picked = np.array([kept[p][c] for p, c in enumerate(choice)])
     return picked, least, plan.entries
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from trimtab._core import add_least_lead
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
 
 
 def undominated(
@@ -47,7 +47,7 @@ def undominated(
         lead = np.zeros((kept[n].size, kept[n].size))
         for i, axis in readers[n]:
             rows = left[i].swapaxes(0, axis).reshape(kept[n].size, -1)
-            _add_least_lead(np.ascontiguousarray(rows), lead)
+            add_least_lead(np.ascontiguousarray(rows), lead)
         stays = np.flatnonzero(~(lead > 0.0).any(axis=1))
         if stays.size == kept[n].size:
             continue
@@ -59,15 +59,3 @@ def undominated(
                     queued[other] = True
                     waiting.append(other)
     return kept, left
-
-
-@compiled
-def _add_least_lead(rows: Array, lead: Array) -> None:
-    """lead[a, b] += min over r of (rows[a, r] - rows[b, r])."""
-    S, width = rows.shape
-    for a in range(S):
-        for b in range(S):
-            least = np.inf
-            for r in range(width):
-                least = min(least, rows[a, r] - rows[b, r])
-            lead[a, b] += least

@@ -26,12 +26,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trimtab._core import floors as core_floors
 from trimtab.arrays import Array, Ints
-from trimtab.compiled import compiled
 from trimtab.solvers.enclosure import Enclosure, enclosure
 from trimtab.solvers.part import Part
-
-ROUNDING = 1e-12  # of the summands of a term: what a floor is lowered by against rounding
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Floor:
         """
         phi = self.enclosure.at(self._whole(X))
         lo, hi = self._drift(bend, top)
-        term, floor = at_corners(
+        term, floor = core_floors(
             phi, lo, hi, self.inverse, self.v, self.V_inverse, self.longest, self.beta
         )
         return self.weight * term, self.weight * floor
@@ -99,52 +97,3 @@ def floors(part: Part) -> list[Floor] | None:
             return None
         terms.append(Floor(part, i, found))
     return terms or None
-
-
-@compiled
-def at_corners(
-    phi: Array,
-    lo: Array,
-    hi: Array,
-    inverse: Array,
-    v: Array,
-    V_inverse: Array,
-    longest: float,
-    beta: float,
-) -> tuple[Array, Array]:
-    """v'u - beta |u| and its floor under drifts in [lo, hi], lo <= 0 <= hi, by rows (N, d)."""
-    N, d = phi.shape
-    terms, found = np.empty(N), np.empty(N)
-    u, q, pull = np.empty(d), np.empty(d), np.empty(d)
-    for c in range(N):
-        mean = size = square = far = 0.0
-        falls = True
-        for f in range(d):
-            u[f] = 0.0
-            for g in range(f + 1):
-                u[f] += inverse[f, g] * phi[c, g]
-            mean += u[f] * v[f]
-            size += abs(u[f] * v[f])
-            square += u[f] * u[f]
-            q[f] = max(-lo[c, f], hi[c, f])
-            far += q[f] * q[f]
-            falls &= hi[c, f] <= 0.0
-        reach = 0.0
-        for f in range(d):
-            if q[f] > 0.0:
-                for g in range(d):
-                    entry = V_inverse[f, g]
-                    reach += q[f] * q[g] * (max(entry, 0.0) if falls else abs(entry))
-        K = np.sqrt(square + min(reach, longest * far))
-        for f in range(d):
-            pull[f] = v[f] - beta * u[f] / K if K > 0.0 else v[f]
-        lost = 0.0
-        for f in range(d):
-            if q[f] > 0.0:
-                ell = 0.0
-                for g in range(f, d):
-                    ell += inverse[g, f] * pull[g]
-                lost += min(ell * lo[c, f], ell * hi[c, f])
-        terms[c] = mean - beta * np.sqrt(square)
-        found[c] = mean - beta * K + lost - ROUNDING * (size + beta * K - lost)
-    return terms, found

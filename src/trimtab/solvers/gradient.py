@@ -13,7 +13,6 @@ from trimtab.domain import BoundBox
 from trimtab.errors import FiniteDifferences
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution, choose
-from trimtab.solvers.starts import mix
 
 GRID = 9  # points tried along each continuous knob before the gradients take over
 PER_WAVE = 6  # and at least so many along the shortest wave of a Fourier basis
@@ -36,7 +35,7 @@ def search(part: Part, domain: BoundBox, starts: int, seed: int) -> Solution:
             FiniteDifferences,
             stacklevel=2,
         )
-    rng = np.random.default_rng(int(mix(np.uint64(seed))))
+    rng = np.random.default_rng(seed)
     local = _Local(part, domain)
     found, values = [part.now[knobs]], [part.value(part.now)]
     for c in range(starts):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from trimtab._core import better
 from trimtab.arrays import Array
-from trimtab.compiled import bare
 
 TIED = 1e-9  # times |F|: candidates this close to the best value count as equal
 
@@ -17,7 +17,6 @@ class Counters:
     """The work of a solve; the same solve always takes the same."""
 
     steps: int = 0  # one-dimensional minimisations
-    kicks: int = 0  # attempts to leave a local minimum
     gradients: int = 0  # evaluations of F with its gradient
     entries: int = 0  # of tables, in eliminations and over cells
     boxes: int = 0  # of branch and bound
@@ -48,33 +47,15 @@ class Solution:
         return None if self.lower_bound is None else self.value - self.lower_bound
 
 
-@bare
-def better(x: Array, fx: float, y: Array, fy: float, current: Array) -> bool:
-    """Whether to take x of value fx rather than y of value fy.
+def choose(candidates: Array, values: Array, current: Array) -> int:
+    """Which of several candidates to take: of those tied with the best the one `better` takes.
 
-    Of two that are tied the one nearer to the current state is taken, in l1, and nothing is
-    nearer than that state itself. What is still tied goes to the first in lexicographic
-    order, so that two runs cannot part over a tie.
+    That is the one nearer to the current state in l1, and the first in lexicographic order of
+    those still tied, so that two runs cannot part over a tie.
 
     Deviation: the paper's argmin does not say which of several minimisers to take, though
     before any data there are many.
     """
-    if not abs(fx - fy) <= TIED * max(abs(fx), abs(fy)):  # also where one is no number
-        return bool(fx < fy)
-    far_x = far_y = 0.0
-    for j in range(current.size):
-        far_x += abs(x[j] - current[j])
-        far_y += abs(y[j] - current[j])
-    if far_x == 0.0 or far_y == 0.0 or abs(far_x - far_y) > TIED:
-        return bool(far_x < far_y)
-    for j in range(current.size):
-        if x[j] != y[j]:
-            return bool(x[j] < y[j])
-    return False
-
-
-def choose(candidates: Array, values: Array, current: Array) -> int:
-    """Which of several candidates to take: of those tied with the best the one `better` takes."""
     least = float(values.min())
     if not np.isfinite(least):
         return int(np.argmin(values))

@@ -125,7 +125,7 @@ def _batches(
         return on_cluster(runs, client)
     if min(workers, len(runs)) <= 1:
         return in_this_process(runs)
-    return in_processes(runs, workers, warm_up=asked.warm_up())
+    return in_processes(runs, workers)
 
 
 def _farewell(kept: Store, done: int, total: int) -> str:
@@ -140,7 +140,7 @@ def _farewell(kept: Store, done: int, total: int) -> str:
 
 def surroundings() -> Settings:
     """What the numbers may depend on beside the settings."""
-    packages = {name: version(name) for name in ("numpy", "numba", "scipy")}
+    packages = {name: version(name) for name in ("numpy", "scipy")}
     return {
         "versions": {
             "trimtab": __version__,

@@ -23,19 +23,15 @@ def in_this_process(runs: Iterable[Run]) -> Generator[Batch, None, None]:
         yield [(run, carry_out(run))]
 
 
-def in_processes(
-    runs: Sequence[Run], workers: int, *, warm_up: Iterable[Run] = ()
-) -> Generator[Batch, None, None]:
+def in_processes(runs: Sequence[Run], workers: int) -> Generator[Batch, None, None]:
     """The outcomes of runs made by worker processes, one run at a time each.
 
-    One worker makes the warm-up runs before the others begin, so that kernels are compiled
-    once. A worker that dies is replaced and its run made again; after `MOST_ATTEMPTS` the run
+    A worker that dies is replaced and its run made again; after `MOST_ATTEMPTS` the run
     has failed.
     """
     crew = _Crew(min(workers, len(runs)))
     todo, attempts = deque(runs), Counter[str]()
     try:
-        crew.warm_up(warm_up)
         batch: Batch = []
         while True:
             crew.feed(todo)
@@ -94,20 +90,6 @@ class _Crew:
                     self.workers[place] = Worker()
                 if run and answer:
                     yield run, answer
-
-    def warm_up(self, runs: Iterable[Run]) -> None:
-        """Let the first worker make these runs, alone and for nothing."""
-        if len(self.workers) < 2:
-            return
-        first = self.workers[0]
-        first.answer()
-        for run in runs:
-            first.take(run)
-            try:
-                first.answer()  # an error will come again, where it is told
-            except EOFError:
-                self.workers[0] = Worker()
-                return
 
     def end(self) -> None:
         """Stop them all."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -76,13 +76,6 @@ class Plan:
         order = sorted(range(len(self.rows)), key=lambda at: (at % n, at // n % m))
         runs = {self.rows[at][2].digest: self.rows[at][2] for at in order}
         return [run for key, run in runs.items() if key not in done]
-
-    def warm_up(self) -> Iterator[Run]:
-        """Short runs that compile what the policies need, in the first world."""
-        world, seed = next(iter(self.worlds)), self.seeds[0]
-        for policy in self.policies:
-            run = self._run(policy, world, seed)
-            yield replace(run, horizon=min(self.horizon, 2), checkpoints=())
 
     def _run(self, policy: str, world: str, seed: int) -> Run:
         parts = {"policy": self.policies[policy], "world": self.worlds[world]}

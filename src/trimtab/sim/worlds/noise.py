@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from trimtab._core import gaussian_sums
 from trimtab.arrays import Array, ArrayLike, Ints, floats, number, per_item, read_only
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
@@ -55,11 +56,9 @@ class Gaussian:
     def sums(self, rng: np.random.Generator, criteria: Ints, n: Ints) -> tuple[Array, Array]:
         """Independent by Cochran's theorem: a normal mean, and chi-square squares about it."""
         sigma = np.asarray(self.sigma, np.float64)
-        if sigma.ndim:
-            sigma = sigma[criteria]
-        mean = rng.standard_normal(criteria.size) * (sigma / np.sqrt(n))
-        squares = rng.standard_gamma(0.5 * n - 0.5) * (2.0 * sigma * sigma)
-        return mean, squares
+        each = sigma[criteria] if sigma.ndim else np.full(criteria.size, sigma)
+        with rng.bit_generator.lock:  # the core draws these, in runs from event to event as well
+            return gaussian_sums(rng.bit_generator.capsule, each, n)
 
 
 @dataclass(frozen=True)

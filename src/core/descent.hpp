@@ -1,0 +1,249 @@
+// Search for monomial bases: exact one-dimensional steps, from several starts.
+//
+// A *descent* takes one knob after another to its best place, all others fixed, and comes back to
+// those whose criteria have changed since. It ends in a state that no single knob can improve.
+// Until it is clear which minimum to settle in, gains that are small against the width are left
+// alone; then Newton's method and a last descent find the digits.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "hash_rng.hpp"
+#include "line_search.hpp"
+#include "newton.hpp"
+#include "objective.hpp"
+#include "views.hpp"
+
+namespace trimtab {
+
+constexpr double TIED = 1e-9;  // times |F|: candidates this close to the best value are equal
+
+// Whether to take x of value fx rather than y of value fy.
+//
+// Of two that are tied the one nearer to the current state is taken, in l1, and nothing is nearer
+// than that state itself. What is still tied goes to the first in lexicographic order, so that
+// two runs cannot part over a tie.
+inline bool better(ConstReals x, double fx, ConstReals y, double fy, ConstReals current) {
+    if (!(std::abs(fx - fy) <= TIED * std::max(std::abs(fx), std::abs(fy))))
+        return fx < fy;  // also where one is no number
+    double far_x = 0.0, far_y = 0.0;
+    for (std::size_t j = 0; j < current.size(); ++j) {
+        far_x += std::abs(x[j] - current[j]);
+        far_y += std::abs(y[j] - current[j]);
+    }
+    if (far_x == 0.0 || far_y == 0.0 || std::abs(far_x - far_y) > TIED) return far_x < far_y;
+    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+}
+
+// A search of some free knobs, on its way from state to state.
+class Search {
+public:
+    explicit Search(const Objective& objective)
+        : at(objective), place_(objective.knobs()) {}
+
+    Position at;
+    Index steps = 0;       // one-dimensional minimisations so far
+    double started = 0.0;  // G where the last descent began
+
+    std::size_t bytes() const { return at.bytes() + place_.bytes(); }
+
+    // Prepare for these knobs, all whose readers are the criteria given.
+    void begin(ConstIndices knobs, ConstIndices criteria) {
+        const Objective& F = at.objective();
+        for (const Index i : criteria)
+            for (const Index j : F.scope_of(i)) place_[j] = -1;
+        for (Index n = 0; n < size_of(knobs); ++n) place_[knobs[n]] = n;
+        part_ = {knobs, criteria, place_.view()};
+        at.prepare(criteria);
+        ring_.resize(knobs.size());
+        waiting_.assign(knobs.size(), false);
+        steps = 0;
+    }
+
+    // Go down from s by single knobs until none gains more than this share of its width; G there.
+    double descend(double coarse, Index most_per_knob = MOST_PER_KNOB) {
+        started = value();
+        for (Index n = 0; n < size_of(part_.knobs); ++n) remind(n);
+        return started - go_down(coarse, most_per_knob * size_of(part_.knobs));
+    }
+
+    // Go down to the last digit, by all knobs together and then by each; G there.
+    double finish() {
+        while (true) {
+            polish(NEWTON_STEPS);
+            const Index most = steps + LAST_PER_KNOB * size_of(part_.knobs);
+            const double found = descend(0.0, LAST_PER_KNOB);
+            if (steps < most) return found;
+        }
+    }
+
+    // Go down from s by all knobs together; G there.
+    double polish(int most) { return newton_.polish(value(), SETTLED, most, part_, at); }
+
+    // G at s, from scratch.
+    double value() {
+        double sum = at.refresh(part_.criteria);
+        for (const Index j : part_.knobs) sum += at.toll(j);
+        return sum;
+    }
+
+    static constexpr double ROUGH = 2e-3, COARSE = 1e-4;  // of the width: gains left alone
+
+private:
+    static constexpr Index MOST_PER_KNOB = 500, LAST_PER_KNOB = 2;  // steps of a descent
+    static constexpr int NEWTON_STEPS = 50;
+
+    // Put the n-th free knob at the end of the queue, if it is not there.
+    void remind(Index n) {
+        if (waiting_[n]) return;
+        waiting_[n] = true;
+        ring_[(first_ + queued_++) % ring_.size()] = n;
+    }
+
+    Index next() {
+        const Index n = ring_[first_];
+        first_ = (first_ + 1) % ring_.size();
+        --queued_;
+        waiting_[n] = false;
+        return n;
+    }
+
+    // Take knobs off the queue until it is empty; what was gained.
+    double go_down(double coarse, Index most) {
+        const Objective& F = at.objective();
+        LineSearch least(at.line);
+        double gained = 0.0;
+        for (Index n = 0; n < most && queued_ > 0; ++n) {
+            const Index j = part_.knobs[next()];
+            ++steps;
+            at.face(j);
+            const Step step = least(at.s[j], F.low[j], F.high[j], F.levels_of(j), coarse);
+            if (step.x == at.s[j]) continue;
+            gained += step.gain;
+            at.move(j, step.x);
+            for (const Index i : F.readers_of(j))
+                for (const Index other : F.scope_of(i))
+                    if (other != j && place_[other] >= 0) remind(place_[other]);
+        }
+        while (queued_ > 0) next();
+        return gained;
+    }
+
+    Room<Index> place_;  // (k,) of a knob among the free ones, -1 if it is not free
+    Subproblem part_;
+    std::vector<Index> ring_;  // free knobs still to look at, first come, first served
+    std::vector<bool> waiting_;
+    std::size_t first_ = 0, queued_ = 0;
+    Newton newton_;
+};
+
+// When a search has looked long enough.
+struct Effort {
+    Index steps;   // after which there are no more random starts
+    Index agreed;  // starts that lead to the best value again
+};
+
+// The best state that was found, of the free knobs only.
+struct Minimum {
+    std::vector<double> state;
+    double value;
+    Index steps;
+};
+
+// The best of descents from where the search is, and from random points and corners in turn as
+// long as there is effort for them and they do not agree; ties go to the current state.
+class MultiStart {
+public:
+    MultiStart(Search& search, ConstIndices knobs, ConstIndices criteria, Index seed)
+        : search_(search), knobs_(knobs), seed_(seed) {
+        search.begin(knobs, criteria);
+        for (const Index j : knobs) now_.push_back(search.at.current[j]);
+    }
+
+    Minimum operator()(Effort effort) {
+        if (effort.steps > 0 && knobs_.size() > 1) put(best_of_starts(effort));
+        search_.descend(Search::COARSE);
+        double value = search_.finish();
+        std::vector<double> state = taken();
+        put(now_);
+        const double at_now = search_.value();
+        if (better(now_, at_now, state, value, now_)) {
+            state = now_;
+            value = at_now;
+        }
+        return {std::move(state), value, search_.steps};
+    }
+
+private:
+    static constexpr Index MOST_STARTS = 64;
+    static constexpr double SAME = 1e-6;  // of the value: starts this close to each other agree
+
+    struct Candidate {
+        std::vector<double> state;
+        double value;
+    };
+
+    std::vector<double> best_of_starts(Effort effort) {
+        std::vector<Candidate> found;
+        double best = std::numeric_limits<double>::infinity();
+        Index again = 0;
+        for (Index c = 0; c <= MOST_STARTS; ++c) {
+            if (c > 0 && (search_.steps >= effort.steps || again >= effort.agreed)) break;
+            if (c > 0) throw_all(c);
+            const double value = search_.descend(Search::ROUGH);
+            if (c == 0 || value < best - SAME * std::abs(best))
+                again = 0;
+            else if (value <= best + SAME * std::abs(best))
+                ++again;
+            best = std::min(best, value);
+            found.push_back({taken(), value});
+        }
+        return chosen(found, best);
+    }
+
+    // Of those tied with the best the one that `better` takes.
+    std::vector<double> chosen(const std::vector<Candidate>& found, double best) const {
+        const Candidate* taken = nullptr;
+        for (const Candidate& one : found)
+            if (one.value <= best + TIED * std::abs(best) &&
+                (!taken || better(one.state, best, taken->state, best, now_)))
+                taken = &one;
+        return taken ? taken->state : now_;
+    }
+
+    // Put the knobs where the c-th descent starts: anywhere, or for odd c in a corner.
+    void throw_all(Index c) {
+        const Objective& F = search_.at.objective();
+        for (const Index j : knobs_) {
+            const double x = uniform(seed_, c, j);
+            const ConstReals levels = F.levels_of(j);
+            double& s = search_.at.s[j];
+            if (c % 2 == 1)
+                s = x < 0.5 ? F.low[j] : F.high[j];
+            else if (!levels.empty())
+                s = levels[static_cast<std::size_t>(x * static_cast<double>(levels.size()))];
+            else
+                s = std::min(F.low[j] + x * (F.high[j] - F.low[j]), F.high[j]);
+        }
+    }
+
+    void put(const std::vector<double>& state) {
+        for (std::size_t n = 0; n < knobs_.size(); ++n) search_.at.s[knobs_[n]] = state[n];
+    }
+
+    std::vector<double> taken() const {
+        std::vector<double> state;
+        for (const Index j : knobs_) state.push_back(search_.at.s[j]);
+        return state;
+    }
+
+    Search& search_;
+    ConstIndices knobs_;
+    Index seed_;
+    std::vector<double> now_;
+};
+
+}  // namespace trimtab
