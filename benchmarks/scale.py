@@ -76,7 +76,12 @@ def run(kind: str, k: int, horizon: int) -> dict[str, float]:
     world.__dict__["optimum"] = Solution(np.zeros(k), 0.0, None)
     radius = tt.Confidence(sigma=0.1, norm=world.norms)
     policy = tt.AsyncLazyGraphLinUCB(
-        world.problem, start=np.full(k, 0.5), radius=radius, cold_start="keep", review=False
+        world.problem,
+        start=np.full(k, 0.5),
+        radius=radius,
+        cold_start="keep",
+        review=False,
+        effort=0,
     )
     begin = time.process_time()
     trace = tt.play(policy, world, horizon=horizon, seed=0)

@@ -166,7 +166,7 @@ def test_async_counterexample_has_linear_regret() -> None:
         late.append(tt.play(policy, world, horizon=9 * 10**5, seed=seed + 100).regret)
         policy = glass_policy(tt.LazyGraphLinUCB, world, seed, review=False)
         sync.append(tt.play(policy, world, horizon=10**6, seed=seed).regret)
-    stuck = np.array(late) > 1e-2 * 9 * 10**5
+    stuck = np.array(late) > 5e-2 * 9 * 10**5
     assert stuck.sum() >= 2
     # Where it sticks, the regret per round stays what it was once the first rounds are over.
     assert (np.array(late)[stuck] / np.array(early)[stuck] > 7.0).all()

@@ -37,7 +37,7 @@ from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import solve
-from trimtab.solvers.solve import STARTING, STARTING_PER_KNOB, STARTS
+from trimtab.solvers.solve import STARTS
 
 GRID = np.linspace(0.0, 1.0, 20001)
 
@@ -100,7 +100,7 @@ def test_steps_are_at_most_what_the_effort_allows_and_a_little_polishing(effort:
     for lcb, current in dense_problems(8, 2):
         k = current.size
         counters = solve(lcb, current, effort=effort).counters
-        assert 2 * k <= counters.steps <= effort * (STARTING + STARTING_PER_KNOB * k) + 60 * k
+        assert 2 * k <= counters.steps <= effort * (600 + 12 * k) + 60 * k
         assert counters.steps >= solve(lcb, current, effort=effort / 5).counters.steps
         assert counters.steps > solve(lcb, current, effort=0).counters.steps
         assert (counters.gradients, counters.boxes) == (0, 0)

@@ -256,7 +256,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
     assert failure.policy == "always"
     assert failure.error.endswith("made this run: exit code 3, 3 times")
     assert results["policy"].tolist() == ["stay", "twice"]
-    assert (tmp_path / "visits").read_bytes() == b"..."  # one of them for the warm-up
+    assert (tmp_path / "visits").read_bytes() == b"..."
     assert results["regret"][0] == results["regret"][1]
 
 

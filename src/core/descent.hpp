@@ -140,10 +140,19 @@ private:
     Newton newton_;
 };
 
-// When a search has looked long enough.
+// When a search of n knobs has looked long enough.
 struct Effort {
-    Index steps;   // after which there are no more random starts
+    Effort(double effort, Index n)
+        : steps(times(effort, std::min(600.0 + 12.0 * static_cast<double>(n), 1000.0))),
+          agreed(times(effort, 5.0)) {}
+
+    Index steps;   // after which there are no more random starts; 0 for one descent
     Index agreed;  // starts that lead to the best value again
+
+private:
+    static Index times(double effort, double work) {
+        return static_cast<Index>(std::ceil(std::min(effort * work, 0x1p40)));
+    }
 };
 
 // The best state that was found, of the free knobs only.

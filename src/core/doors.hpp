@@ -136,7 +136,10 @@ template <class T>
 nb::object owned(std::vector<T> values) {
     auto* data = new std::vector<T>(std::move(values));
     nb::capsule owner(data, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data->data(), {data->size()}, owner));
+    nb::object array =
+        nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data->data(), {data->size()}, owner));
+    // NumPy has two integers of 64 bits where one will do, and would print the other's name.
+    return std::is_same_v<T, Index> ? array.attr("view")("int64") : array;
 }
 
 }  // namespace trimtab

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "draws.hpp"
@@ -46,8 +48,9 @@ public:
 
     // Event after event, until something else is to be done.
     Status run(Clock begin, double rate, double bound_so_far, double per_round, double factor,
-               Draws draws) {
+               Index seed, Draws draws) {
         at = begin;
+        seed_ = seed;
         bound = bound_so_far;
         bound_per_round = per_round;
         rate_ = {rate, 0.0};
@@ -107,7 +110,7 @@ private:
         const ConstIndices affected = local_.parts.affected();
         local_.regression().add_owed(affected, mean_, squares_, at.common, at.skipped);
         add_rates(affected, -1.0);
-        const bool finite = local_.update(due_, at.common, factor);
+        const bool finite = local_.update(due_, at.common, factor, next_seed());
         add_rates(affected, 1.0);
         if (!finite) return false;
         if (solves++ == 0) first_solve = at.t;
@@ -127,6 +130,12 @@ private:
         rates.push_back(rate_.total());
     }
 
+    // Seeds count solves, modulo 2^63.
+    Index next_seed() const {
+        const auto next = static_cast<std::uint64_t>(seed_) + static_cast<std::uint64_t>(solves);
+        return static_cast<Index>(next & std::numeric_limits<Index>::max());
+    }
+
     Index owed(Index i) const { return at.skipped + local_.regression().owed[i]; }
 
     void add_rates(ConstIndices criteria, double sign) {
@@ -144,6 +153,7 @@ private:
     }
 
     LocalUpdate& local_;
+    Index seed_ = 0;           // of the first solve
     ConstReals theta_;         // (sum d,) the world's
     ConstReals sigma_;         // (m,) its noise
     LongSum rate_;             // the expected total loss of a round

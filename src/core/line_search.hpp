@@ -208,7 +208,8 @@ private:
 
     // Both sides of a notch and its centre, unless they are known.
     void add_notch(double centre, double reach) {
-        if (known(centre, reach)) return;
+        // A Q of degree 2 d has d dips at most, for which there is room; rounding may show more.
+        if (points_ + 3 + 1 + Line::AT_ONCE > line_.x.size() || known(centre, reach)) return;
         line_.x[points_++] = std::max(centre - reach, line_.x[0]);
         line_.x[points_++] = centre;
         line_.x[points_++] = std::min(centre + reach, line_.x[even_ - 1]);

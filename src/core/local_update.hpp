@@ -36,13 +36,14 @@ struct GrowingRadii {
 class LocalUpdate {
 public:
     LocalUpdate(const Regression& regression, const TriggerQueue& queue, const Objective& objective,
-                Reals radii, GrowingRadii growing)
+                Reals radii, GrowingRadii growing, double effort)
         : parts(objective.scope_offsets, objective.scope, objective.touch_offsets, objective.touch),
           regression_(regression),
           queue_(queue),
           objective_(objective),
           radii_(radii),
           growing_(growing),
+          effort_(effort),
           search_(objective_) {}
 
     LocalUpdate(const LocalUpdate&) = delete;
@@ -76,14 +77,14 @@ public:
     // Free the parts found and reset the clocks of those that triggered. Nothing may be owed to the
     // criteria concerned. False where values are beyond floating point: nothing moves then, and no
     // clock is reset.
-    bool update(ConstIndices triggered, Index common, double factor) {
+    bool update(ConstIndices triggered, Index common, double factor, Index seed) {
         const ConstIndices affected = parts.affected();
         widen(affected, -1.0);
         regression_.flush(affected, common);
         if (!growing_.sigma.empty()) grow(affected);
         bool finite = true;
         for (Index p = 0; p < parts.parts(); ++p)
-            finite = search(parts.knobs(p), parts.criteria(p)) && finite;
+            finite = search(parts.knobs(p), parts.criteria(p), seed) && finite;
         settle(finite);
         if (finite)
             for (const Index i : triggered) regression_.since[i] = 0.0;
@@ -95,15 +96,11 @@ public:
     }
 
 private:
-    // Leave s where a descent of these knobs leads, or at the present state if that ties; whether
-    // the value is a number.
-    bool search(ConstIndices knobs, ConstIndices criteria) {
-        search_.begin(knobs, criteria);
-        search_.descend(Search::COARSE);
-        const double here = search_.started, value = search_.finish();
-        if (!(here - value > TIED * std::max(std::abs(here), std::abs(value))))
-            for (const Index j : knobs) search_.at.s[j] = search_.at.current[j];
-        return std::isfinite(value);
+    // Leave s at the best state found of these knobs; whether its value is a number.
+    bool search(ConstIndices knobs, ConstIndices criteria, Index seed) {
+        const Minimum found = MultiStart(search_, knobs, criteria, seed)(Effort(effort_, size_of(knobs)));
+        for (std::size_t n = 0; n < knobs.size(); ++n) search_.at.s[knobs[n]] = found.state[n];
+        return std::isfinite(found.value);
     }
 
     // Deploy where the knobs are now, or put them back.
@@ -140,6 +137,7 @@ private:
     Objective objective_;
     Reals radii_;  // the objective's own
     GrowingRadii growing_;
+    double effort_;  // of a search
     Search search_;
     std::vector<Index> moved_;
 };

@@ -398,6 +398,11 @@ void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
                        " and is not among the criteria");
 }
 
+double checked(double effort) {
+    if (!(effort >= 0.0)) refuse("effort must be at least 0");
+    return effort;
+}
+
 // The arguments of a search, checked.
 struct Task {
     Task(const Objective& F, const InReals& current, const InReals& price, const InIndices& free,
@@ -423,14 +428,15 @@ struct Task {
 std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const InReals& start,
                                                const InReals& current, const InReals& price,
                                                const InIndices& knobs, const InIndices& criteria,
-                                               Index steps, Index agreed, Index seed) {
+                                               double effort, Index seed) {
     const Task task(self.view, current, price, knobs, criteria, start);
+    const Effort enough(checked(effort), size_of(task.knobs));
     Minimum found;
     {
         nb::gil_scoped_release unlocked;
         Search search(self.view);
         task.put(search);
-        found = MultiStart(search, task.knobs, task.criteria, seed)({steps, agreed});
+        found = MultiStart(search, task.knobs, task.criteria, seed)(enough);
     }
     return {owned(std::move(found.state)), found.value, found.steps};
 }
@@ -484,7 +490,7 @@ void bind_objective(nb::module_& module) {
             "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
             "levels"_a.noconvert())
         .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(),
-             "knobs"_a.noconvert(), "criteria"_a.noconvert(), "steps"_a, "agreed"_a, "seed"_a)
+             "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a, "seed"_a)
         .def("tabulate", &tabulate, "state"_a.noconvert(), "knobs"_a.noconvert(),
              "criteria"_a.noconvert(), "offsets"_a.noconvert(), "reads"_a.noconvert(),
              "firsts"_a.noconvert(), "values"_a.noconvert());
@@ -596,10 +602,10 @@ void bind_exact(nb::module_& module) {
 // Two threads that share a policy wait for each other.
 struct HeldLocal {
     HeldLocal(const HeldRegression& regression, const HeldQueue& queue,
-              const HeldObjective& objective, Reals radii, GrowingRadii growing,
+              const HeldObjective& objective, Reals radii, GrowingRadii growing, double effort,
               std::vector<nb::object> arrays)
         : kept(std::move(arrays)),
-          update(regression.view, queue.view, objective.view, radii, growing) {}
+          update(regression.view, queue.view, objective.view, radii, growing, effort) {}
 
     std::vector<nb::object> kept;
     std::mutex busy;
@@ -632,7 +638,7 @@ void bind_local(nb::module_& module) {
             "__init__",
             [](HeldLocal* self, const HeldRegression& regression, const HeldQueue& queue,
                const HeldObjective& objective, const OutReals& radii, const InReals& sigma,
-               const InReals& norm, double extra) {
+               const InReals& norm, double extra, double effort) {
                 const Index m = regression.view.criteria();
                 if (objective.view.criteria() != m || size_of(queue.view.due) != m)
                     refuse("regression, queue and objective are of different problems");
@@ -641,11 +647,12 @@ void bind_local(nb::module_& module) {
                 sized(norm, size_of(view_of(sigma)), "norm");
                 if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
                 new (self) HeldLocal(regression, queue, objective, view_of(radii),
-                                     {view_of(sigma), view_of(norm), extra},
+                                     {view_of(sigma), view_of(norm), extra}, checked(effort),
                                      {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
             },
             "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(),
-            "sigma"_a.noconvert(), "norm"_a.noconvert(), "extra"_a, nb::keep_alive<1, 2>(),
+            "sigma"_a.noconvert(), "norm"_a.noconvert(), "extra"_a, "effort"_a,
+            nb::keep_alive<1, 2>(),
             nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
         .def(
             "begin",
@@ -664,14 +671,15 @@ void bind_local(nb::module_& module) {
         .def_prop_ro("any_linear", [](const HeldLocal& self) { return self.update.any_linear(); })
         .def(
             "update",
-            [](HeldLocal& self, const InIndices& triggered, Index common, double factor) {
+            [](HeldLocal& self, const InIndices& triggered, Index common, double factor,
+               Index seed) {
                 const ConstIndices which =
                     indices(triggered, self.update.objective().criteria(), "triggered");
                 nb::gil_scoped_release unlocked;
                 const std::scoped_lock alone(self.busy);
-                return self.update.update(which, common, factor);
+                return self.update.update(which, common, factor, seed);
             },
-            "triggered"_a.noconvert(), "common"_a, "factor"_a)
+            "triggered"_a.noconvert(), "common"_a, "factor"_a, "seed"_a)
         .def_prop_ro("state", [](const HeldLocal& self) { return copied(self.update.state()); })
         .def_prop_ro("nbytes", [](const HeldLocal& self) { return self.update.bytes(); });
     nb::class_<HeldEvents>(module, "Events")
@@ -688,20 +696,20 @@ void bind_local(nb::module_& module) {
             "run",
             [](HeldEvents& self, Index t, Index stop, Index clock, Index review, Index common,
                Index skipped, double rate, double bound, double bound_per_round, double factor,
-               const nb::capsule& bits) {
+               Index seed, const nb::capsule& bits) {
                 const Draws draws = draws_of(bits);
                 Events::Status status;
                 {
                     nb::gil_scoped_release unlocked;
                     const std::scoped_lock alone(self.local.busy);
                     status = self.events.run({t, stop, clock, review, common, skipped}, rate,
-                                             bound, bound_per_round, factor, draws);
+                                             bound, bound_per_round, factor, seed, draws);
                 }
                 constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
                 return WORDS[static_cast<int>(status)];
             },
             "t"_a, "stop"_a, "clock"_a, "review"_a, "common"_a, "skipped"_a, "rate"_a, "bound"_a,
-            "bound_per_round"_a, "factor"_a, "bits"_a)
+            "bound_per_round"_a, "factor"_a, "seed"_a, "bits"_a)
         .def_prop_ro("t", [](const HeldEvents& self) { return self.events.at.t; })
         .def_prop_ro("common", [](const HeldEvents& self) { return self.events.at.common; })
         .def_prop_ro("skipped", [](const HeldEvents& self) { return self.events.at.skipped; })

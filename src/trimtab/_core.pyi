@@ -132,14 +132,14 @@ class Objective:
         price: Array,
         knobs: Ints,
         criteria: Ints,
-        steps: int,
-        agreed: int,
+        effort: float,
         seed: int,
     ) -> tuple[Array, float, int]:
         """The free knobs' best state that descents lead to, its value, and the steps taken.
 
-        The first descent is from `start`. Others are from random points, until they have taken
-        `steps` one-dimensional steps or led `agreed` times to the best value again.
+        The first descent is from `start`; with an effort others are from random points, until they
+        have taken that many times 600 + 12 n steps, 1000 at most, or led that many times 5 to the
+        best value again.
         """
 
     def tabulate(
@@ -220,6 +220,7 @@ class LocalUpdate:
         sigma: Array,
         norm: Array,
         extra: float,
+        effort: float,
     ) -> None: ...
     def begin(self, state: Array, width: float) -> None:
         """The deployed state is this, and W there."""
@@ -231,7 +232,7 @@ class LocalUpdate:
     def any_linear(self) -> bool:
         """Whether a part found is linear in its knobs: then its minimum is at a vertex."""
 
-    def update(self, triggered: Ints, common: int, factor: float) -> bool:
+    def update(self, triggered: Ints, common: int, factor: float, seed: int) -> bool:
         """Flush, search the parts found and reset clocks; False where values are not finite."""
 
     @property
@@ -258,6 +259,7 @@ class Events:
         bound: float,
         bound_per_round: float,
         factor: float,
+        seed: int,
         bits: object,
     ) -> str:
         """Play; "done", or "full" of records, or "ask" the policy, or "failed" to stay finite."""

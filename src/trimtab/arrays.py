@@ -101,12 +101,12 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
     array = value if isinstance(value, np.ndarray) else floats(value, "losses")
     if array.dtype != np.float64:
         array = floats(array, "losses")
-    array = np.ascontiguousarray(array)
     if array.shape != (size,):
         raise InvalidInput(
             f"losses has shape {array.shape}, expected ({size},); give one loss per criterion, "
             "NaN where none was observed"
         )
+    array = np.ascontiguousarray(array)
     if all_within(array, LARGEST_LOSS):
         return array, True
     refuse_where(

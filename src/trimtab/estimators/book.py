@@ -4,6 +4,9 @@ Criteria are rows of the same flat arrays; there is no Python object per criteri
 The counters `n`, `tells` and `owed` are kept *relative*: a round that every criterion
 has seen only raises a common counter, and what a criterion has really seen is that
 counter plus its own entry. A frozen round therefore touches none of them.
+
+Deviation: a ratio within 1e-12 of the factor does not trigger. Whole-numbered reg makes
+exact ties common, and comparing computed determinants decides a third of them wrongly.
 """
 
 from __future__ import annotations

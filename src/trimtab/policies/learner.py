@@ -32,7 +32,6 @@ from trimtab.solvers import Solution, solve
 from trimtab.solvers.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
-LOCAL_EFFORT = 0.0  # and where only a neighbourhood may: see docs/decisions/0007
 HOLD = 4  # rounds at the start state before the first look, where the noise is learned
 SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of each criterion
 #                              from which on, spread and noise are learned no further
@@ -100,6 +99,7 @@ class Learner:
         self.origin = self.start  # the state that the policy's own first move leaves
         self.clock = 0
         self.solved = 0  # solver calls so far: part of the seed of the next
+        self.local_effort = GLOBAL_EFFORT  # where only a neighbourhood may move
         self._owed: Owed | None = None
         self._bound = 0.0
         self._certified = self.lcb.radius.certified
@@ -195,7 +195,7 @@ class Learner:
                 return moved
             free, criteria = self.problem.graph.reach(around)
         self.absorb(criteria)
-        effort = GLOBAL_EFFORT if around is None else LOCAL_EFFORT
+        effort = GLOBAL_EFFORT if around is None else self.local_effort
         solution = self.solve(criteria, free=free, effort=effort)
         before, after = self.state, solution.state
         self.adopt(
@@ -206,7 +206,7 @@ class Learner:
     @cached_property
     def local(self) -> LocalUpdate | None:
         """What updates of a few knobs are made with in one go, where the core has it."""
-        return new_local(self.lcb, self.estimators.queue)
+        return new_local(self.lcb, self.estimators.queue, effort=self.local_effort)
 
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the core; None where it cannot."""
@@ -220,9 +220,19 @@ class Learner:
             estimators.collect(affected, self._owed)
         before = self.state
         self.lend()
-        finite = local.update(triggered, estimators.common, estimators.factor)
+        finite = local.update(triggered, estimators.common, estimators.factor, self.next_seed)
         self.take_back(solves=1, failed=not finite)
         return float(np.abs(self.state - before).sum())
+
+    def search_locally(self, effort: float) -> None:
+        """Spend this effort on updates of a neighbourhood from now on."""
+        self.local_effort = effort
+        self.__dict__.pop("local", None)
+
+    @property
+    def next_seed(self) -> int:
+        """The seed of the next solve."""
+        return (self.seed + self.solved) % 2**63
 
     def lend(self) -> None:
         """Give the state to the core, which may change it until it is taken back."""
@@ -319,7 +329,7 @@ class Learner:
                 price=price,
                 effort=effort,
                 certify=certify,
-                seed=(self.seed + self.solved) % 2**63,
+                seed=self.next_seed,
             )
         except Exception:
             self.estimators.measure(criteria)  # the schedule must fit what has been learned

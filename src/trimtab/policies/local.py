@@ -14,7 +14,7 @@ from trimtab.estimators.confidence import BoundConfidence, FixedRadius
 from trimtab.lcb import LCB
 
 
-def new_local(lcb: LCB, queue: TriggerQueue) -> LocalUpdate | None:
+def new_local(lcb: LCB, queue: TriggerQueue, *, effort: float) -> LocalUpdate | None:
     """What updates of this LCB need, or None where they are made step by step."""
     radius, domain = lcb.radius, lcb.problem.domain
     if lcb.objective is None or not isinstance(domain, BoundBox) or domain.leveled.size:
@@ -36,4 +36,5 @@ def new_local(lcb: LCB, queue: TriggerQueue) -> LocalUpdate | None:
         sigma=sigma,
         norm=norm,
         extra=extra,
+        effort=effort,
     )

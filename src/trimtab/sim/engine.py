@@ -72,6 +72,7 @@ class Engine:
                 bound=learner.certificate.bound,
                 bound_per_round=learner.bound_per_round,
                 factor=learner.estimators.factor,
+                seed=learner.next_seed,
                 bits=bits.capsule,
             )
 

@@ -17,8 +17,6 @@ from trimtab.solvers import ball, branch, cells, discrete, gradient
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution
 
-STARTING, STARTING_PER_KNOB, MOST_STARTING = 600, 12, 1000  # steps of random starts, at effort 1
-AGREED = 5  # starts that lead to the best value again, at effort 1
 MOST = 2**40  # whatever the effort
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 BUDGET = 2**27
@@ -110,18 +108,16 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
 
 def _descend(part: Part, start: Array, effort: float, seed: int) -> Solution:
     """The best of descents from a start state and, with effort, from random points."""
-    objective, n = part.lcb.objective, part.knobs.size
+    objective = part.lcb.objective
     if objective is None:
         raise SolverFailed("descents need monomial features on a box")
-    steps = _times(effort, min(STARTING + STARTING_PER_KNOB * n, MOST_STARTING))
     state, value, spent = objective.minimise(
         start=start,
         current=part.now,
         price=part.price,
         knobs=part.knobs,
         criteria=part.criteria,
-        steps=steps,
-        agreed=_times(effort, AGREED),
+        effort=effort,
         seed=seed,
     )
     return Solution(state, value, None, Counters(steps=spent))
