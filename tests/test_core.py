@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,7 @@ def test_a_door_refuses_arrays_that_do_not_fit(name: str) -> None:
             if longer.size == value.size:  # nothing to repeat
                 continue
             door, given_ = calls()[name]
-            with pytest.raises(ValueError):
+            with pytest.raises(ValueError, match=r"expected|must|fit|not|reads"):
                 door(**given_ | {argument: longer})
 
 
@@ -359,7 +360,7 @@ def damaged(value: Any, how: str, seed: int) -> Any:
     if how == "strided":
         return np.repeat(value, 2, axis=0)[::2]
     if how == "integers":
-        return value.astype(np.int32)
+        return np.zeros(value.shape, np.int32)
     if value.dtype.kind == "i":
         return rng.integers(-3, 9, value.shape).astype(value.dtype)
     wild = value.copy()
@@ -385,10 +386,8 @@ def test_a_door_answers_or_refuses(name: str, how: list[str], seed: int) -> None
         if argument in ("effort", "most", "memory", "rounds"):  # how long it may take
             continue
         given_[argument] = damaged(given_[argument], each, int(rng.integers(2**32)))
-    try:
+    with suppress(TypeError, ValueError):
         door(**given_)
-    except (TypeError, ValueError):
-        pass
 
 
 # Threads

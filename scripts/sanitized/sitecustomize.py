@@ -7,7 +7,8 @@ from pathlib import Path
 
 (built,) = Path(os.environ["TRIMTAB_CORE"]).glob("_core*.so")
 spec = importlib.util.spec_from_file_location("trimtab._core", built)
-assert spec is not None and spec.loader is not None
+assert spec is not None
+assert spec.loader is not None
 core = importlib.util.module_from_spec(spec)
 sys.modules["trimtab._core"] = core
 spec.loader.exec_module(core)

@@ -60,6 +60,7 @@ public:
         at.prepare(criteria);
         ring_.resize(knobs.size());
         waiting_.assign(knobs.size(), false);
+        first_ = queued_ = 0;
         steps = 0;
     }
 

@@ -57,8 +57,8 @@ private:
         for (Index f = 0; f + 1 < size_of(offsets); ++f) {
             Index size = 1;
             for (const Index v : slice(reads, offsets[f], offsets[f + 1])) {
+                if (size > most_ / counts_[v]) return false;
                 size *= counts_[v];
-                if (size > most_) return false;
             }
         }
         for (Index f = 0; f + 1 < size_of(offsets); ++f) {
@@ -97,8 +97,8 @@ private:
         if (costs_[v].queued) dequeue(v);
         Cost cost{0, counts_[v], false};
         for (const Index a : neighbours_[v]) {
+            if (cost.size > most_ / counts_[a]) return;
             cost.size *= counts_[a];
-            if (cost.size > most_) return;
         }
         for (const Index a : neighbours_[v])
             for (const Index b : neighbours_[v]) {
