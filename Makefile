@@ -23,7 +23,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz sanitize bench prove lint format lock clean
+.PHONY: help demo test fuzz sanitize tidy bench prove lint format lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -35,8 +35,8 @@ demo: $(STAMP)  ## Set up if needed and run the demonstration
 test: lint  ## Set up if needed and run every check and test
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
-fuzz: $(STAMP)  ## Fuzz specs, command lines and damaged stores, FUZZ_EXAMPLES in all
-	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/test_*fuzz.py
+fuzz: $(STAMP)  ## Fuzz specs, command lines, damaged stores and the doors of the core
+	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/test_*fuzz.py tests/test_core.py
 
 sanitize: $(STAMP)  ## Build the core with address and undefined-behaviour sanitizers and test it
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DTRIMTAB_SANITIZE=ON \
@@ -53,12 +53,20 @@ bench: $(BENCH)/.installed  ## Measure everything against its rivals; writes ben
 prove: $(BENCH)/.installed  ## Tune a real system (SYSTEM=cache-service or log-shipper)
 	$(BENCH)/bin/python examples/$(SYSTEM)/run.py $(PROVE)
 
+tidy: $(STAMP)  ## Check the core by clang-tidy
+	$(BIN)/cmake -S . -B build/tidy -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+		-DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
+	$(BIN)/clang-tidy --quiet -p build/tidy src/core/module.cpp
+
 lint: $(STAMP)  ## Check style, format and types
+	$(BIN)/clang-format --dry-run -Werror src/core/*
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 format: $(STAMP)  ## Format the code and fix what can be fixed
+	$(BIN)/clang-format -i src/core/*
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 

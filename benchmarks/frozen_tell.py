@@ -24,7 +24,6 @@ from collections.abc import Callable
 import numba
 import numpy as np
 from eager import eager_rounds, inverses
-from trimtab.compiled import bare
 
 import trimtab as tt
 from trimtab.arrays import Array
@@ -72,7 +71,7 @@ def compare(m: int, basis: tt.bases.Basis) -> dict[str, float]:
     return seconds
 
 
-@bare
+@numba.njit
 def triad(a: Array, b: Array, c: Array, s: float) -> None:
     """STREAM's triad."""
     for i in range(a.size):

@@ -12,7 +12,6 @@ from tests.system_packages import (  # noqa: F401 - hooks
     pytest_testnodedown,
 )
 
-# The first example pays for numba's compilation, so time per example means nothing;
-# and a run that failed must fail again.
+# Machines are shared, so time per example means nothing; and a run that failed must fail again.
 settings.register_profile("trimtab", deadline=None, derandomize=True)
 settings.load_profile("trimtab")

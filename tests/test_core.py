@@ -282,7 +282,7 @@ def test_a_door_takes_no_other_kind_of_array(name: str) -> None:
                 door(**given_ | {argument: wide})
 
 
-CONVERTED = {("fill", "state"), ("all_within", "array")}
+CONVERTED = {("fill", "state")}
 FREE = {  # any length will do
     ("begin", "criteria"),
     ("flush", "criteria"),

@@ -33,6 +33,7 @@ from benchmarks.league.match import Score, match
 from benchmarks.league.place import Place, Setting
 from benchmarks.league.players import ENTRIES, Entry
 from benchmarks.league.worlds import settings
+from trimtab import _core
 from trimtab.sim.sweep.blas import one_blas_thread
 
 HERE = Path(__file__).resolve().parent
@@ -87,6 +88,7 @@ def library_digest() -> str:
     root = Path(trimtab.__file__).parent
     files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".so", ".toml"))
     parts = [path.relative_to(root).as_posix().encode() + path.read_bytes() for path in files]
+    parts.append(Path(_core.__file__).read_bytes())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 

@@ -41,8 +41,7 @@ inline bool better(ConstReals x, double fx, ConstReals y, double fy, ConstReals 
 // A search of some free knobs, on its way from state to state.
 class Search {
 public:
-    explicit Search(const Objective& objective)
-        : at(objective), place_(objective.knobs()) {}
+    explicit Search(const Objective& objective) : at(objective), place_(objective.knobs()) {}
 
     Position at;
     Index steps = 0;       // one-dimensional minimisations so far

@@ -42,11 +42,12 @@ public:
     bool refused() const { return refused_; }
     std::vector<Index> order() const {  // of the variables
         std::vector<Index> found;
+        found.reserve(buckets_.size());
         for (const Bucket& bucket : buckets_) found.push_back(bucket.variable);
         return found;
     }
-    Index entries() const { return entries_; }     // of all bags: the work
-    Index table_size() const { return tables_; }   // of all factors together
+    Index entries() const { return entries_; }    // of all bags: the work
+    Index table_size() const { return tables_; }  // of all factors together
     Index variables() const { return static_cast<Index>(counts_.size()); }
     Index candidates() const { return firsts_.back(); }
 
@@ -136,7 +137,8 @@ private:
         bool message;
     };
 
-    void place(std::vector<Index> scope, Index start, bool message, const std::vector<Index>& rank) {
+    void place(std::vector<Index> scope, Index start, bool message,
+               const std::vector<Index>& rank) {
         Index bucket = size_of(std::span(rank)) - 1;
         for (const Index v : scope) bucket = std::min(bucket, rank[v]);
         inputs_[bucket].push_back({std::move(scope), start, message});

@@ -34,8 +34,8 @@ public:
 
 private:
     struct Cost {
-        Index fill = 0;     // the weight of the edges that eliminating a variable makes necessary
-        Index size = 0;     // the entries of its bag
+        Index fill = 0;  // the weight of the edges that eliminating a variable makes necessary
+        Index size = 0;  // the entries of its bag
         bool queued = false;
     };
     using Key = std::tuple<Index, Index, Index>;
@@ -44,7 +44,8 @@ private:
     // 2^(N + 1) entries. So n variables afford n log2(most / 2n) edges, and a graph with more is
     // refused at once.
     bool fits() {
-        const auto free = std::count_if(counts_.begin(), counts_.end(), [](Index c) { return c > 1; });
+        const auto free =
+            std::count_if(counts_.begin(), counts_.end(), [](Index c) { return c > 1; });
         if (size_of(counts_) + free > most_) return false;
         const double n = static_cast<double>(free);
         const double each = free > 0 ? std::log2(static_cast<double>(most_) / (2.0 * n)) : 0.0;

@@ -36,13 +36,13 @@ public:
           sigma_(sigma) {}
 
     Clock at{};
-    double bound = 0.0;                // of the regret so far
-    double bound_per_round = 0.0;      // and of that of a round
+    double bound = 0.0;                 // of the regret so far
+    double bound_per_round = 0.0;       // and of that of a round
     Index solves = 0, first_solve = 0;  // so far, and the round of the first
-    std::vector<Index> attributions;   // (m,)
-    std::vector<Index> ends;           // the last round of each stretch at one state
-    std::vector<double> rates;         // the expected total loss of a round in it
-    std::vector<Index> offsets;        // where the knobs changed after it begin
+    std::vector<Index> attributions;    // (m,)
+    std::vector<Index> ends;            // the last round of each stretch at one state
+    std::vector<double> rates;          // the expected total loss of a round in it
+    std::vector<Index> offsets;         // where the knobs changed after it begin
     std::vector<Index> changed;
     std::vector<double> values;
 
@@ -77,8 +77,8 @@ private:
     // Let rounds pass up to the next event, and find whom it concerns.
     Step advance() {
         if (at.t >= at.stop) return Step::done;
-        const Index passed = std::min({local_.queue().next_round() - at.common,
-                                       at.review - at.clock, at.stop - at.t});
+        const Index passed = std::min(
+            {local_.queue().next_round() - at.common, at.review - at.clock, at.stop - at.t});
         at.t += passed;
         at.clock += passed;
         at.common += passed;
@@ -153,11 +153,11 @@ private:
     }
 
     LocalUpdate& local_;
-    Index seed_ = 0;           // of the first solve
-    ConstReals theta_;         // (sum d,) the world's
-    ConstReals sigma_;         // (m,) its noise
-    LongSum rate_;             // the expected total loss of a round
-    std::vector<Index> due_;   // who triggers
+    Index seed_ = 0;          // of the first solve
+    ConstReals theta_;        // (sum d,) the world's
+    ConstReals sigma_;        // (m,) its noise
+    LongSum rate_;            // the expected total loss of a round
+    std::vector<Index> due_;  // who triggers
     std::vector<double> mean_, squares_;
 };
 

@@ -18,13 +18,13 @@ inline double power(double x, int n) {
 
 // Feature f of criterion i is scale[i] s[a[f]]^p[f] s[b[f]]^q[f].
 struct Monomials {
-    ConstIndices offsets;              // (m + 1,)
-    std::span<const std::int32_t> a;   // (sum d,)
-    std::span<const std::int32_t> b;   // (sum d,)
-    std::span<const std::int8_t> p;    // (sum d,)
-    std::span<const std::int8_t> q;    // (sum d,)
-    ConstReals scale;                  // (m,)
-    Index knobs;                       // no feature reads a knob beyond these
+    ConstIndices offsets;             // (m + 1,)
+    std::span<const std::int32_t> a;  // (sum d,)
+    std::span<const std::int32_t> b;  // (sum d,)
+    std::span<const std::int8_t> p;   // (sum d,)
+    std::span<const std::int8_t> q;   // (sum d,)
+    ConstReals scale;                 // (m,)
+    Index knobs;                      // no feature reads a knob beyond these
 
     Index criteria() const { return size_of(scale); }
     Index dim(Index i) const { return offsets[i + 1] - offsets[i]; }
@@ -38,7 +38,9 @@ struct Monomials {
 
     // Whether every feature of these criteria is linear in these knobs, ascending, together.
     bool all_linear(ConstIndices which, ConstIndices free) const {
-        const auto is_free = [&](Index j) { return std::binary_search(free.begin(), free.end(), j); };
+        const auto is_free = [&](Index j) {
+            return std::binary_search(free.begin(), free.end(), j);
+        };
         for (const Index i : which)
             for (Index f = offsets[i]; f < offsets[i + 1]; ++f)
                 if (p[f] + q[f] > 1 && (is_free(a[f]) ? p[f] : 0) + (is_free(b[f]) ? q[f] : 0) > 1)

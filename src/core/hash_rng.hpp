@@ -19,9 +19,9 @@ inline std::uint64_t mix(std::uint64_t x) {
 
 // A number in [0, 1) that looks random for every (seed, start, knob).
 inline double uniform(Index seed, Index start, Index knob) {
-    const auto z = mix(mix(mix(static_cast<std::uint64_t>(seed)) +
-                           static_cast<std::uint64_t>(start)) +
-                       static_cast<std::uint64_t>(knob));
+    const auto z =
+        mix(mix(mix(static_cast<std::uint64_t>(seed)) + static_cast<std::uint64_t>(start)) +
+            static_cast<std::uint64_t>(knob));
     return static_cast<double>(z >> 11) * 0x1p-53;
 }
 

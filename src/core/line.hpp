@@ -36,15 +36,13 @@ public:
     Index readers = 0;  // criteria that read it
     double anchor = 0.0;
     double price = 0.0;
-    Room<double> A;      // (degree + 1,)
-    Room<double> bonus;  // (readers,) a_i = w_i beta_i
+    Room<double> A;                  // (degree + 1,)
+    Room<double> bonus;              // (readers,) a_i = w_i beta_i
     Room<double> x, y, slope, bend;  // points to look at, F there and its derivatives
 
     double* Q(Index c) { return &Q_[c * stride_]; }
     const double* Q(Index c) const { return &Q_[c * stride_]; }
-    std::size_t bytes() const {
-        return A.bytes() + bonus.bytes() + 4 * x.bytes() + Q_.bytes();
-    }
+    std::size_t bytes() const { return A.bytes() + bonus.bytes() + 4 * x.bytes() + Q_.bytes(); }
 
     double toll(double at) const { return price * std::abs(at - anchor); }
 
@@ -99,8 +97,8 @@ public:
         for (Index c = 0; c < readers; ++c) {
             const double a = bonus[c];
             const double* coefficients = Q(c);
-            const double q[5] = {coefficients[0], coefficients[1], coefficients[2],
-                                 coefficients[3], coefficients[4]};
+            const double q[5] = {coefficients[0], coefficients[1], coefficients[2], coefficients[3],
+                                 coefficients[4]};
             for (Index n = 0; n < points; ++n) {
                 const Curve w = root(a, quartic(q, px[n]));
                 py[n] -= w.y;

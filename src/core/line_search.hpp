@@ -74,8 +74,8 @@ private:
         if (before * after > 0.0 && before * bend_left < 0.0 && 0.0 < after * bend_right) {
             // The slope turns back on the way: it may have been through 0 and again, unless
             // even its tangents meet before they get there.
-            const double meet = (after - before + bend_left * left - bend_right * right) /
-                                (bend_left - bend_right);
+            const double meet =
+                (after - before + bend_left * left - bend_right * right) / (bend_left - bend_right);
             if ((before + bend_left * (meet - left)) * before > 0.0) return;
             const double turn = turning_point(left, right, bend_left < 0.0);
             const double middle = line_.curve(turn).slope + pull;

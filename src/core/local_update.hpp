@@ -98,7 +98,8 @@ public:
 private:
     // Leave s at the best state found of these knobs; whether its value is a number.
     bool search(ConstIndices knobs, ConstIndices criteria, Index seed) {
-        const Minimum found = MultiStart(search_, knobs, criteria, seed)(Effort(effort_, size_of(knobs)));
+        const Minimum found =
+            MultiStart(search_, knobs, criteria, seed)(Effort(effort_, size_of(knobs)));
         for (std::size_t n = 0; n < knobs.size(); ++n) search_.at.s[knobs[n]] = found.state[n];
         return std::isfinite(found.value);
     }

@@ -15,6 +15,7 @@
 #include "regression.hpp"
 #include "tables.hpp"
 #include "trigger_queue.hpp"
+#include "wide.hpp"
 
 using namespace nanobind::literals;
 
@@ -159,8 +160,7 @@ void bind_regression(nb::module_& module) {
             "criteria"_a.noconvert(), "common"_a, "rounds"_a, "memory"_a)
         .def(
             "forget",
-            [](const HeldRegression& self, const InIndices& criteria, Index common,
-               Index skipped) {
+            [](const HeldRegression& self, const InIndices& criteria, Index common, Index skipped) {
                 self.view.forget(criteria_of(self, criteria), common, skipped);
             },
             "criteria"_a.noconvert(), "common"_a, "skipped"_a)
@@ -184,8 +184,7 @@ void bind_regression(nb::module_& module) {
 
 void bind_queue(nb::module_& module) {
     nb::class_<HeldQueue>(module, "TriggerQueue")
-        .def(nb::init<const InIndices&, const InIndices&>(), "due"_a.noconvert(),
-             "n"_a.noconvert())
+        .def(nb::init<const InIndices&, const InIndices&>(), "due"_a.noconvert(), "n"_a.noconvert())
         .def(
             "put",
             [](const HeldQueue& self, const InIndices& criteria) {
@@ -300,8 +299,7 @@ void fill(const Held<Maps>& self, const OutReals& phi, const InReals& state,
 void bind_features(nb::module_& module) {
     nb::class_<HeldMonomials>(module, "Monomials")
         .def("__init__", &read_monomials, "arrays"_a)
-        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a,
-             "criteria"_a.noconvert())
+        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert())
         .def(
             "all_linear",
             [](const HeldMonomials& self, const InIndices& criteria, const InIndices& knobs) {
@@ -311,8 +309,7 @@ void bind_features(nb::module_& module) {
             "criteria"_a.noconvert(), "knobs"_a.noconvert());
     nb::class_<HeldFourier>(module, "Fourier")
         .def("__init__", &read_fourier, "arrays"_a)
-        .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a,
-             "criteria"_a.noconvert());
+        .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
 }
 
 // The objective, and searches of it
@@ -328,8 +325,8 @@ void set_bounds(HeldObjective& self, const InReals& low, const InReals& high,
     to.level_offsets = sized(level_offsets, k + 1, "level_offsets");
     to.levels = view_of(levels);
     check_offsets(to.level_offsets, size_of(to.levels), "level_offsets");
-    self.kept.insert(self.kept.end(), {nb::cast(low), nb::cast(high), nb::cast(level_offsets),
-                                       nb::cast(levels)});
+    self.kept.insert(self.kept.end(),
+                     {nb::cast(low), nb::cast(high), nb::cast(level_offsets), nb::cast(levels)});
 }
 
 // Every feature reads knobs of its criterion's own scope.
@@ -354,10 +351,9 @@ void make_objective(HeldObjective* self, const HeldMonomials& maps, const InIndi
     Objective& to = self->view;
     to.maps = maps.view;
     self->kept = maps.kept;
-    self->kept.insert(self->kept.end(),
-                      {nb::cast(blocks), nb::cast(R), nb::cast(weights), nb::cast(radii),
-                       nb::cast(scope_offsets), nb::cast(scope), nb::cast(touch_offsets),
-                       nb::cast(touch)});
+    self->kept.insert(self->kept.end(), {nb::cast(blocks), nb::cast(R), nb::cast(weights),
+                                         nb::cast(radii), nb::cast(scope_offsets), nb::cast(scope),
+                                         nb::cast(touch_offsets), nb::cast(touch)});
     const Index m = to.maps.criteria(), k = static_cast<Index>(touch_offsets.shape(0)) - 1;
     to.R = view_of(R);
     to.blocks = sized(blocks, m + 1, "blocks");
@@ -448,12 +444,10 @@ nb::object tabulate(const HeldObjective& self, const InReals& state, const InInd
     const Objective& F = self.view;
     const ConstReals s = sized(state, F.knobs(), "state");
     const Index n = static_cast<Index>(knobs.shape(0)), c = static_cast<Index>(criteria.shape(0));
-    const Candidates from{indices(knobs, F.knobs(), "knobs"),
-                          indices(criteria, F.criteria(), "criteria"),
-                          sized(offsets, c + 1, "offsets"),
-                          indices(reads, n, "reads"),
-                          sized(firsts, n + 1, "firsts"),
-                          view_of(values)};
+    const Candidates from{
+        indices(knobs, F.knobs(), "knobs"), indices(criteria, F.criteria(), "criteria"),
+        sized(offsets, c + 1, "offsets"),   indices(reads, n, "reads"),
+        sized(firsts, n + 1, "firsts"),     view_of(values)};
     check_offsets(from.offsets, size_of(from.reads), "offsets");
     check_offsets(from.firsts, size_of(from.values), "firsts");
     std::vector<Index> starts{0};
@@ -489,8 +483,9 @@ void bind_objective(nb::module_& module) {
             },
             "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
             "levels"_a.noconvert())
-        .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(),
-             "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a, "seed"_a)
+        .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(),
+             "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
+             "seed"_a)
         .def("tabulate", &tabulate, "state"_a.noconvert(), "knobs"_a.noconvert(),
              "criteria"_a.noconvert(), "offsets"_a.noconvert(), "reads"_a.noconvert(),
              "firsts"_a.noconvert(), "values"_a.noconvert());
@@ -523,8 +518,8 @@ void bind_objective(nb::module_& module) {
             const Step step = LineSearch(line)(now, low, high, view_of(levels), coarse);
             return std::pair{step.x, step.gain};
         },
-        "A"_a.noconvert(), "Q"_a.noconvert(), "bonus"_a.noconvert(), "anchor"_a, "price"_a,
-        "now"_a, "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
+        "A"_a.noconvert(), "Q"_a.noconvert(), "bonus"_a.noconvert(), "anchor"_a, "price"_a, "now"_a,
+        "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
 }
 
 // Exact minimisation over candidates, and lower bounds
@@ -582,12 +577,12 @@ void bind_exact(nb::module_& module) {
                 if (each->shape(0) != d || each->shape(1) != d)
                     refuse("inverse and V_inverse must be square, with a row per feature");
             sized(v, static_cast<Index>(d), "v");
-            BoxBound bound{static_cast<Index>(d), inverse.data(), v.data(), V_inverse.data(),
-                           longest,               beta};
+            BoxBound bound{static_cast<Index>(d), inverse.data(), v.data(),
+                           V_inverse.data(),      longest,        beta};
             std::vector<double> terms(rows), found(rows), room;
             for (std::size_t c = 0; c < rows; ++c) {
-                const auto at = bound.at(phi.data() + c * d, lo.data() + c * d,
-                                         hi.data() + c * d, room);
+                const auto at =
+                    bound.at(phi.data() + c * d, lo.data() + c * d, hi.data() + c * d, room);
                 terms[c] = at.term;
                 found[c] = at.floor;
             }
@@ -650,9 +645,8 @@ void bind_local(nb::module_& module) {
                                      {view_of(sigma), view_of(norm), extra}, checked(effort),
                                      {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
             },
-            "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(),
-            "sigma"_a.noconvert(), "norm"_a.noconvert(), "extra"_a, "effort"_a,
-            nb::keep_alive<1, 2>(),
+            "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(), "sigma"_a.noconvert(),
+            "norm"_a.noconvert(), "extra"_a, "effort"_a, nb::keep_alive<1, 2>(),
             nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
         .def(
             "begin",
@@ -687,9 +681,9 @@ void bind_local(nb::module_& module) {
             "__init__",
             [](HeldEvents* self, HeldLocal& local, const InReals& theta, const InReals& sigma) {
                 const Index m = local.update.objective().criteria();
-                new (self) HeldEvents(
-                    local, sized(theta, size_of(local.update.regression().phi), "theta"),
-                    sized(sigma, m, "sigma"), {nb::cast(theta), nb::cast(sigma)});
+                new (self)
+                    HeldEvents(local, sized(theta, size_of(local.update.regression().phi), "theta"),
+                               sized(sigma, m, "sigma"), {nb::cast(theta), nb::cast(sigma)});
             },
             "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(), nb::keep_alive<1, 2>())
         .def(
@@ -702,8 +696,8 @@ void bind_local(nb::module_& module) {
                 {
                     nb::gil_scoped_release unlocked;
                     const std::scoped_lock alone(self.local.busy);
-                    status = self.events.run({t, stop, clock, review, common, skipped}, rate,
-                                             bound, bound_per_round, factor, seed, draws);
+                    status = self.events.run({t, stop, clock, review, common, skipped}, rate, bound,
+                                             bound_per_round, factor, seed, draws);
                 }
                 constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
                 return WORDS[static_cast<int>(status)];
@@ -716,22 +710,21 @@ void bind_local(nb::module_& module) {
         .def_prop_ro("bound", [](const HeldEvents& self) { return self.events.bound; })
         .def_prop_ro("solves", [](const HeldEvents& self) { return self.events.solves; })
         .def_prop_ro("first_solve", [](const HeldEvents& self) { return self.events.first_solve; })
-        .def_prop_ro("attributions", [](const HeldEvents& self) {
-            return copied(ConstIndices(self.events.attributions));
-        })
+        .def_prop_ro(
+            "attributions",
+            [](const HeldEvents& self) { return copied(ConstIndices(self.events.attributions)); })
         .def_prop_ro("ends",
                      [](const HeldEvents& self) { return copied(ConstIndices(self.events.ends)); })
         .def_prop_ro("rates",
                      [](const HeldEvents& self) { return copied(ConstReals(self.events.rates)); })
-        .def_prop_ro("offsets", [](const HeldEvents& self) {
-            return copied(ConstIndices(self.events.offsets));
-        })
-        .def_prop_ro("changed", [](const HeldEvents& self) {
-            return copied(ConstIndices(self.events.changed));
-        })
-        .def_prop_ro("values", [](const HeldEvents& self) {
-            return copied(ConstReals(self.events.values));
-        });
+        .def_prop_ro(
+            "offsets",
+            [](const HeldEvents& self) { return copied(ConstIndices(self.events.offsets)); })
+        .def_prop_ro(
+            "changed",
+            [](const HeldEvents& self) { return copied(ConstIndices(self.events.changed)); })
+        .def_prop_ro("values",
+                     [](const HeldEvents& self) { return copied(ConstReals(self.events.values)); });
     module.def(
         "gaussian_sums",
         [](const nb::capsule& bits, const InReals& sigma, const InIndices& n) {
@@ -753,15 +746,8 @@ void bind_local(nb::module_& module) {
 // Small things that would be loops in Python
 
 template <class T>
-bool all_within(const nb::ndarray<const T, nb::ndim<1>, nb::device::cpu>& array, double limit) {
-    Index beyond = 0;
-    const T* x = array.data();
-    const Index size = static_cast<Index>(array.shape(0)), stride = array.stride(0);
-    if (stride == 1)
-        for (Index n = 0; n < size; ++n) beyond += !(std::abs(x[n]) <= limit);
-    else
-        for (Index n = 0; n < size; ++n) beyond += !(std::abs(x[n * stride]) <= limit);
-    return beyond == 0;
+bool all_within(const Vector<const T>& array, double limit) {
+    return count_beyond(array.data(), static_cast<Index>(array.shape(0)), limit) == 0;
 }
 
 nb::object dot_each(const InIndices& criteria, const InReals& phi, const InReals& theta,

@@ -86,7 +86,7 @@ private:
 
     ConstIndices scope_offsets_, scope_, touch_offsets_, touch_;
     std::vector<Index> knob_met_, criterion_met_;  // the search or part that met them last
-    Index number_ = 0;                             // of the last search or part; none is given twice
+    Index number_ = 0;  // of the last search or part; none is given twice
     std::vector<Index> knobs_, criteria_, affected_, knob_ends_, criterion_ends_;
 };
 

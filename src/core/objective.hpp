@@ -1,7 +1,8 @@
 // The objective of every solve, the lower confidence bound of the total loss, Eq. (6), and the
 // price of moving there:
 //
-//     G(s) = sum_i w_i (phi_i(s)' theta_i - beta_i |R_i^{-1} phi_i(s)|) + sum_j price_j |s_j - now_j|.
+//     G(s) = sum_i w_i (phi_i(s)' theta_i - beta_i |R_i^{-1} phi_i(s)|) + sum_j price_j |s_j -
+//     now_j|.
 //
 // Along one knob x the features of a criterion are a polynomial in x, and so is
 // u(x) = R^{-1} phi(x) = sum_r u_r x^r. Hence the sum is a polynomial, the means, minus
@@ -20,7 +21,7 @@ namespace trimtab {
 // The bound and its domain: values, not estimators. Knob j is in [low, high], or on its levels.
 struct Objective {
     Monomials maps;
-    ConstIndices blocks;         // (m + 1,) the augmented factor of criterion i in R
+    ConstIndices blocks;  // (m + 1,) the augmented factor of criterion i in R
     ConstReals R;
     ConstReals weights;          // (m,) w_i
     ConstReals radii;            // (m,) beta_i

@@ -11,6 +11,7 @@
 
 #include "cholesky.hpp"
 #include "views.hpp"
+#include "wide.hpp"
 
 namespace trimtab {
 
@@ -112,7 +113,7 @@ struct Regression {
     // One more round, seen by every criterion: the whole work of a frozen round.
     void add_round(ConstReals losses) const {
         if (low.empty())
-            add_plain_round(losses.data());
+            add_to_sums(losses.data(), shift.data(), total.data(), squares.data(), criteria());
         else
             add_cut_round(losses.data());
     }
@@ -124,7 +125,8 @@ struct Regression {
         const Index m = criteria();
         for (Index first = 0; first < m; first += PIECE)
             for (Index r = 0; r < rows; ++r)
-                add_plain(losses + r * m, first, std::min(first + PIECE, m));
+                add_to_sums(losses + r * m + first, &shift[first], &total[first], &squares[first],
+                            std::min(PIECE, m - first));
     }
 
     // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift.
@@ -208,7 +210,8 @@ struct Regression {
     void measure(ConstIndices which, double factor_C) const {
         Room<double> u(widest(which));
         for (const Index i : which) {
-            const auto found = mean_and_spread(factor(i), &phi[offsets[i]], dim(i), u.view().data());
+            const auto found =
+                mean_and_spread(factor(i), &phi[offsets[i]], dim(i), u.view().data());
             mean[i] = found.mean;
             spread[i] = found.spread;
             due[i] = rounds_to_trigger(found.spread, since[i], factor_C);
@@ -232,32 +235,12 @@ private:
         double mean;
     };
 
-    template <class T>
-    void add_plain(const T* losses, Index first, Index last) const {
-        const double* s = shift.data();
-        double *t = total.data(), *q = squares.data();
-        for (Index i = first; i < last; ++i) {
-            const double y = static_cast<double>(losses[i]) - s[i];
-            t[i] += y;
-            q[i] += y * y;
-        }
-    }
-
-    void add_plain_round(const double* losses) const { add_plain(losses, 0, criteria()); }
-
     // The cuts are written down in a second pass, and only if there is one.
     void add_cut_round(const double* losses) const {
-        const double *lo = low.data(), *hi = high.data(), *s = shift.data();
-        double *t = total.data(), *q = squares.data();
+        const double *lo = low.data(), *hi = high.data();
         const Index m = criteria();
-        Index beyond = 0;
-        for (Index i = 0; i < m; ++i) {
-            const double x = std::min(std::max(losses[i], lo[i]), hi[i]);
-            beyond += x != losses[i];
-            const double y = x - s[i];
-            t[i] += y;
-            q[i] += y * y;
-        }
+        const Index beyond =
+            add_cut_to_sums(losses, lo, hi, shift.data(), total.data(), squares.data(), m);
         for (Index i = 0; beyond && i < m; ++i) {
             const double x = std::min(std::max(losses[i], lo[i]), hi[i]);
             if (x != losses[i]) {

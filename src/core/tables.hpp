@@ -141,8 +141,8 @@ private:
     std::vector<double> s_;
     ConstIndices scope_;
     Room<double> U_, phi_, u_;
-    Room<double> means_, squares_;            // the sums of the first terms of u.v and u.u
-    std::vector<std::vector<Index>> owned_;   // the features that contain a knob of the scope
+    Room<double> means_, squares_;                // the sums of the first terms of u.v and u.u
+    std::vector<std::vector<Index>> owned_;       // the features that contain a knob of the scope
     std::vector<Index> digits_, ways_, strides_;  // which candidate, up or down, and its stride
 };
 

@@ -72,7 +72,8 @@ private:
 
     Index least(Index block) const {
         Index first = std::numeric_limits<Index>::max();
-        for (Index i = block * BLOCK; i < end_of(block); ++i) first = std::min(first, due[i] - n[i]);
+        for (Index i = block * BLOCK; i < end_of(block); ++i)
+            first = std::min(first, due[i] - n[i]);
         return first;
     }
 
