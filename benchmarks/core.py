@@ -4,8 +4,8 @@
     python benchmarks/core.py --beside OTHER/bin/python OTHER/src    the same, side by side
 
 Every row is CPU time of one thread, the least of several repetitions, interleaved between the two
-environments. A *first decision* is all that a fresh process spends after its imports until a policy of
-6 knobs has made its first look with data, with empty caches.
+environments. A *first decision* is all that a fresh process spends after its imports until a
+policy of 6 knobs has made its first look with data, with empty caches.
 """
 
 from __future__ import annotations

@@ -18,7 +18,14 @@ STARTS = 32
 
 @numba.njit
 def value_and_slope(
-    s: Array, maps: Any, starts: Ints, U: Array, v: Array, weights: Array, radii: Array, slope: Array
+    s: Array,
+    maps: Any,
+    starts: Ints,
+    U: Array,
+    v: Array,
+    weights: Array,
+    radii: Array,
+    slope: Array,
 ) -> float:
     """F and its gradient, by the inverse factors: the fastest way we know.
 
