@@ -42,7 +42,9 @@ def test_wheel_in_an_empty_environment(tmp_path: Path) -> None:
         names = archive.namelist()
     assert "trimtab/py.typed" in names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
-    assert not [name for name in names if name.endswith((".nbi", ".nbc", ".pyc"))]
+    assert not [name for name in names if name.endswith((".pyc", ".hpp", ".cpp"))]
+    assert [name for name in names if name.startswith("trimtab/_core.") and name.endswith(".so")]
+    assert wheel.stat().st_size <= 2 * 2**20
 
     (tmp_path / "constraints.txt").write_text(locked_versions(), encoding="utf-8")
     venv.create(tmp_path / "env", symlinks=True)

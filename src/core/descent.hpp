@@ -144,12 +144,14 @@ private:
 struct Effort {
     Effort(double effort, Index n)
         : steps(times(effort, std::min(600.0 + 12.0 * static_cast<double>(n), 1000.0))),
-          agreed(times(effort, 5.0)) {}
+          agreed(times(effort, n <= FEW ? 30.0 : 5.0)) {}
 
     Index steps;   // after which there are no more random starts; 0 for one descent
     Index agreed;  // starts that lead to the best value again
 
 private:
+    static constexpr Index FEW = 8;  // knobs for which starts are cheap
+
     static Index times(double effort, double work) {
         return static_cast<Index>(std::ceil(std::min(effort * work, 0x1p40)));
     }

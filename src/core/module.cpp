@@ -83,6 +83,12 @@ ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) 
     return indices(criteria, self.view.criteria(), "criteria");
 }
 
+// A door to a method whose first argument are criteria.
+template <auto Method, class... Rest>
+void on_criteria(const HeldRegression& self, const InIndices& criteria, Rest... rest) {
+    (self.view.*Method)(criteria_of(self, criteria), rest...);
+}
+
 template <class T>
 void add_rounds(const HeldRegression& self, const Matrix<const T>& losses) {
     if (static_cast<Index>(losses.shape(1)) != self.view.criteria())
@@ -94,12 +100,7 @@ void add_rounds(const HeldRegression& self, const Matrix<const T>& losses) {
 void bind_regression(nb::module_& module) {
     nb::class_<HeldRegression>(module, "Regression")
         .def("__init__", &read_regression, "arrays"_a)
-        .def(
-            "begin",
-            [](const HeldRegression& self, const InIndices& criteria) {
-                self.view.begin(criteria_of(self, criteria));
-            },
-            "criteria"_a.noconvert())
+        .def("begin", &on_criteria<&Regression::begin>, "criteria"_a.noconvert())
         .def(
             "begin_again",
             [](const HeldRegression& self, const InIndices& criteria) {
@@ -145,31 +146,13 @@ void bind_regression(nb::module_& module) {
             },
             "criteria"_a.noconvert(), "phi"_a.noconvert(), "losses"_a.noconvert(),
             "count"_a.noconvert())
-        .def(
-            "flush",
-            [](const HeldRegression& self, const InIndices& criteria, Index common) {
-                self.view.flush(criteria_of(self, criteria), common);
-            },
-            "criteria"_a.noconvert(), "common"_a)
-        .def(
-            "flush_faded",
-            [](const HeldRegression& self, const InIndices& criteria, Index common, Index rounds,
-               Index memory) {
-                self.view.flush_faded(criteria_of(self, criteria), common, rounds, memory);
-            },
-            "criteria"_a.noconvert(), "common"_a, "rounds"_a, "memory"_a)
-        .def(
-            "forget",
-            [](const HeldRegression& self, const InIndices& criteria, Index common, Index skipped) {
-                self.view.forget(criteria_of(self, criteria), common, skipped);
-            },
-            "criteria"_a.noconvert(), "common"_a, "skipped"_a)
-        .def(
-            "measure",
-            [](const HeldRegression& self, const InIndices& criteria, double factor) {
-                self.view.measure(criteria_of(self, criteria), factor);
-            },
-            "criteria"_a.noconvert(), "factor"_a)
+        .def("flush", &on_criteria<&Regression::flush, Index>, "criteria"_a.noconvert(), "common"_a)
+        .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index, Index>,
+             "criteria"_a.noconvert(), "common"_a, "rounds"_a, "memory"_a)
+        .def("forget", &on_criteria<&Regression::forget, Index, Index>, "criteria"_a.noconvert(),
+             "common"_a, "skipped"_a)
+        .def("measure", &on_criteria<&Regression::measure, double>, "criteria"_a.noconvert(),
+             "factor"_a)
         .def(
             "predict",
             [](const HeldRegression& self, const InIndices& criteria, const InReals& phi) {
@@ -627,6 +610,12 @@ nb::object copied(std::span<const T> values) {
     return owned(std::vector<T>(values.begin(), values.end()));
 }
 
+// A copy of what a run has recorded.
+template <auto Member>
+nb::object recorded(const HeldEvents& self) {
+    return owned(self.events.*Member);
+}
+
 void bind_local(nb::module_& module) {
     nb::class_<HeldLocal>(module, "LocalUpdate")
         .def(
@@ -710,21 +699,12 @@ void bind_local(nb::module_& module) {
         .def_prop_ro("bound", [](const HeldEvents& self) { return self.events.bound; })
         .def_prop_ro("solves", [](const HeldEvents& self) { return self.events.solves; })
         .def_prop_ro("first_solve", [](const HeldEvents& self) { return self.events.first_solve; })
-        .def_prop_ro(
-            "attributions",
-            [](const HeldEvents& self) { return copied(ConstIndices(self.events.attributions)); })
-        .def_prop_ro("ends",
-                     [](const HeldEvents& self) { return copied(ConstIndices(self.events.ends)); })
-        .def_prop_ro("rates",
-                     [](const HeldEvents& self) { return copied(ConstReals(self.events.rates)); })
-        .def_prop_ro(
-            "offsets",
-            [](const HeldEvents& self) { return copied(ConstIndices(self.events.offsets)); })
-        .def_prop_ro(
-            "changed",
-            [](const HeldEvents& self) { return copied(ConstIndices(self.events.changed)); })
-        .def_prop_ro("values",
-                     [](const HeldEvents& self) { return copied(ConstReals(self.events.values)); });
+        .def_prop_ro("attributions", &recorded<&Events::attributions>)
+        .def_prop_ro("ends", &recorded<&Events::ends>)
+        .def_prop_ro("rates", &recorded<&Events::rates>)
+        .def_prop_ro("offsets", &recorded<&Events::offsets>)
+        .def_prop_ro("changed", &recorded<&Events::changed>)
+        .def_prop_ro("values", &recorded<&Events::values>);
     module.def(
         "gaussian_sums",
         [](const nb::capsule& bits, const InReals& sigma, const InIndices& n) {

@@ -10,7 +10,9 @@
 
 #include "views.hpp"
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+// By g++ alone: the resolver that clang makes does not link into a shared library everywhere.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
 #define TRIMTAB_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define TRIMTAB_WIDE

@@ -137,9 +137,8 @@ class Objective:
     ) -> tuple[Array, float, int]:
         """The free knobs' best state that descents lead to, its value, and the steps taken.
 
-        The first descent is from `start`; with an effort others are from random points, until they
-        have taken that many times 600 + 12 n steps, 1000 at most, or led that many times 5 to the
-        best value again.
+        The first descent is from `start`; with an effort others are from random points, until their
+        steps are used or enough of them have led to the best value again.
         """
 
     def tabulate(

@@ -10,7 +10,7 @@ from trimtab.policies.base import Told
 from trimtab.policies.schedule import ColdStart, LazyPolicy
 from trimtab.problem import Problem
 
-EXACT = 2.0  # blocks of up to 6 knobs are then within 1e-3 W of a search 20 times as long
+EXACT = 2.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
 
 
 class AsyncLazyGraphLinUCB(LazyPolicy):
@@ -24,9 +24,9 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
     3. *Synchronisation.* :math:`\tau_i \leftarrow t` for the triggering criteria alone.
 
     Its options are those of `LazyPolicy`, problem, start, radius, reg, factor, cold_start, review
-    and seed, and `effort`: how long a local update searches. 2 finds the paper's argmin over the
-    block, up to 1e-3 of its width in all that were tried; 0 descends from the present state alone,
-    a tenth of the work, for simulations of many rounds.
+    and seed, and `effort`: how long a local update searches. 2 finds the paper's argmin over a
+    block of few knobs; 0 descends from the present state alone, a fraction of the work, for
+    simulations of many rounds.
 
     Deviation: part (b) of the paper's theorem does not hold, and with it the regret
     bound (`tt.worlds.spin_glass` is a counterexample): block updates may stop at a state
