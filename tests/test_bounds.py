@@ -83,7 +83,7 @@ def a_part(
     free = np.arange(graph.knobs) if knobs is None else knobs
     read = [i for i in range(graph.criteria) if np.isin(graph.scope(i), free).any()]
     return Part(
-        lcb=lcb,
+        bound=lcb,
         now=lcb.problem.domain.sample(rng),
         knobs=free,
         criteria=np.array(read, np.int64),
@@ -92,7 +92,7 @@ def a_part(
 
 
 def some_states(part: Part, rng: np.random.Generator, count: int) -> list[Array]:
-    domain = part.lcb.problem.domain
+    domain = part.bound.problem.domain
     return [part.put(domain.sample(rng)[part.knobs]) for _ in range(count)]
 
 
@@ -209,10 +209,10 @@ def fine(part: Part, rng: np.random.Generator) -> tuple[float, Array]:
             )
             for s in states
         ]
-    found = solve(part.lcb, part.now, free=part.knobs).state
+    found = solve(part.bound, part.now, free=part.knobs).state
     best = min([part.now, found, *states], key=part.value)
     for step in np.geomspace(0.3, 1e-4, 60):  # a walk downhill, levels left alone
-        domain = part.lcb.problem.domain
+        domain = part.bound.problem.domain
         assert isinstance(domain, BoundBox)
         loose = np.setdiff1d(part.knobs, domain.leveled)
         near = best.copy()
@@ -247,7 +247,7 @@ def test_no_state_is_below_the_bound(method: Any, basis: Basis) -> None:
             assert bound.value <= least + ROUNDING
             assert bound.upper == part.value(bound.state) <= least + ROUNDING
             assert bound.value <= bound.upper
-            assert part.lcb.problem.domain.contains(bound.state)
+            assert part.bound.problem.domain.contains(bound.state)
             fixed = np.setdiff1d(np.arange(k), knobs)
             assert bound.state[fixed].tolist() == part.now[fixed].tolist()
         closed += bound.upper - bound.value <= 1e-3 * width
@@ -349,7 +349,7 @@ def after_play(graph: Graph, rounds: int) -> tuple[Part, Array]:
 @pytest.mark.parametrize("rounds", [100, 10_000, 1_000_000])
 def test_a_ring_of_200_is_certified_by_cells(rounds: int) -> None:
     part, found = after_play(ring(200), rounds)
-    width = part.lcb.width(found)
+    width = part.bound.width(found)
     bound = cells.lower_bound(part, found, target=0.1 * width, budget=2_000_000)
     assert bound.upper - bound.value <= 0.1 * width
     rng = np.random.default_rng(0)
@@ -364,7 +364,7 @@ def test_a_wide_graph_is_certified_once_much_is_known() -> None:
     """Dominance leaves so few candidates that the width of the graph does not matter."""
     edges = [(a, b) for a in range(30) for b in range(a) if (a * 7 + b * 13) % 10 == 0]
     part, found = after_play(Graph.from_edges(30, edges), 10_000)
-    width = part.lcb.width(found)
+    width = part.bound.width(found)
     bound = cells.lower_bound(part, found, target=width, budget=3_000_000)
     assert bound.upper - bound.value <= width
 
@@ -412,7 +412,7 @@ def test_more_budget_never_gives_a_lower_bound_and_the_target_stops_early(method
         assert bound.value >= last.value
         assert bound.spent <= budget
         last = bound
-    width = part.lcb.width(found)
+    width = part.bound.width(found)
     easy: Bound = method(part, found, target=width, budget=10_000)
     assert easy.spent < last.spent
     assert easy.upper - easy.value <= width
@@ -421,8 +421,8 @@ def test_more_budget_never_gives_a_lower_bound_and_the_target_stops_early(method
 @method_cases
 def test_a_bad_incumbent_is_improved_on_the_way(method: Any) -> None:
     part, found = after_play(ring(4), 1000)
-    bound: Bound = method(part, np.ones(4), target=0.01 * part.lcb.width(found), budget=10_000)
-    assert bound.upper <= part.value(found) + 0.01 * part.lcb.width(found)
+    bound: Bound = method(part, np.ones(4), target=0.01 * part.bound.width(found), budget=10_000)
+    assert bound.upper <= part.value(found) + 0.01 * part.bound.width(found)
 
 
 @method_cases

@@ -109,7 +109,7 @@ def calls() -> dict[str, Call]:
     book, problem, k = lcb.estimators.book, lcb.problem, lcb.problem.knobs
     m = problem.criteria
     criteria, knobs, half = np.arange(m), np.arange(k), np.full(k, 0.5)
-    objective, features = lcb.objective, problem.features
+    objective, features = lcb.core, problem.features
     assert objective is not None
     assert isinstance(features, tt.bases.Monomials)
     domain = problem.domain
@@ -148,7 +148,16 @@ def calls() -> dict[str, Call]:
         ),
         "forget": (regression.forget, {"criteria": criteria, "common": 0, "skipped": 0}),
         "measure": (regression.measure, {"criteria": criteria, "factor": 2.0}),
-        "predict": (regression.predict, {"criteria": criteria, "phi": phi}),
+        "predict": (
+            _core.predict,
+            {
+                "R": book.R,
+                "blocks": book.blocks,
+                "offsets": book.offsets,
+                "criteria": criteria,
+                "phi": phi,
+            },
+        ),
         "TriggerQueue": (_core.TriggerQueue, {"due": ones, "n": ones.copy()}),
         "put": (lcb.estimators.queue.put, {"criteria": criteria}),
         "fill": (features.core.fill, {"phi": phi, "state": half, "criteria": criteria}),

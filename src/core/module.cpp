@@ -152,16 +152,7 @@ void bind_regression(nb::module_& module) {
         .def("forget", &on_criteria<&Regression::forget, Index, Index>, "criteria"_a.noconvert(),
              "common"_a, "skipped"_a)
         .def("measure", &on_criteria<&Regression::measure, double>, "criteria"_a.noconvert(),
-             "factor"_a)
-        .def(
-            "predict",
-            [](const HeldRegression& self, const InIndices& criteria, const InReals& phi) {
-                const ConstIndices which = criteria_of(self, criteria);
-                std::vector<double> means(which.size()), spreads(which.size());
-                self.view.predict(which, sized(phi, size_of(self.view.phi), "phi"), means, spreads);
-                return std::pair{owned(std::move(means)), owned(std::move(spreads))};
-            },
-            "criteria"_a.noconvert(), "phi"_a.noconvert());
+             "factor"_a);
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 
@@ -187,9 +178,30 @@ void bind_queue(nb::module_& module) {
         .def_prop_ro("next_round", [](const HeldQueue& self) { return self.view.next_round(); });
 }
 
-// One factor alone
+// Factors alone
+
+// phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at features phi.
+std::pair<nb::object, nb::object> predict(const InReals& R, const InIndices& blocks,
+                                          const InIndices& offsets, const InIndices& criteria,
+                                          const InReals& phi) {
+    const ConstIndices at = view_of(offsets), starts = sized(blocks, size_of(at), "blocks");
+    const ConstReals factors = view_of(R), x = view_of(phi);
+    std::vector<double> means, spreads, u;
+    for (const Index i : rows_of(criteria, at, size_of(x), "criteria")) {
+        const Index d = at[i + 1] - at[i];
+        if (starts[i] < 0 || starts[i] + triangle_size(d + 1) > size_of(factors))
+            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+        u.resize(static_cast<std::size_t>(d));
+        const auto found = mean_and_spread(&factors[starts[i]], &x[at[i]], d, u.data());
+        means.push_back(found.mean);
+        spreads.push_back(found.spread);
+    }
+    return {owned(std::move(means)), owned(std::move(spreads))};
+}
 
 void bind_cholesky(nb::module_& module) {
+    module.def("predict", &predict, "R"_a.noconvert(), "blocks"_a.noconvert(),
+               "offsets"_a.noconvert(), "criteria"_a.noconvert(), "phi"_a.noconvert());
     module.def(
         "add_data",
         [](const OutReals& R, const Matrix<const double>& X) {

@@ -218,17 +218,6 @@ struct Regression {
         }
     }
 
-    // phi_i' theta_i and w_i of these criteria at features x.
-    void predict(ConstIndices which, ConstReals x, Reals means, Reals spreads) const {
-        Room<double> u(widest(which));
-        for (Index c = 0; c < size_of(which); ++c) {
-            const Index i = which[c];
-            const auto found = mean_and_spread(factor(i), &x[offsets[i]], dim(i), u.view().data());
-            means[c] = found.mean;
-            spreads[c] = found.spread;
-        }
-    }
-
 private:
     struct Sums {
         Index rounds;

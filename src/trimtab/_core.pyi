@@ -48,9 +48,6 @@ class Regression:
     def measure(self, criteria: Ints, factor: float) -> None:
         """The estimated loss, w_i and n*_i at the deployed state."""
 
-    def predict(self, criteria: Ints, phi: Array) -> tuple[Array, Array]:
-        """phi_i' theta_i and phi_i' V_i^{-1} phi_i at features phi."""
-
 class TriggerQueue:
     """When each criterion is due, by due - n, two arrays that it reads; a tournament tree."""
 
@@ -90,6 +87,11 @@ def rounds_to_trigger(spread: float, since: float, factor: float) -> int:
 
 def add_data(R: Array, X: Array) -> None:
     """R R' + X' X takes the place of R R', for one packed triangle R."""
+
+def predict(
+    R: Array, blocks: Ints, offsets: Ints, criteria: Ints, phi: Array
+) -> tuple[Array, Array]:
+    """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at features phi."""
 
 def whiten(R: Array, X: Array, U: Array) -> Array:
     """Write u = R^{-1} x of every row x to U; x' theta of each."""

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array
+from trimtab.arrays import Array, Ints
+from trimtab.bases.features import offsets_of
 
 
 def triangle_size(n: int) -> int:
@@ -29,3 +30,8 @@ def unpack(R: Array, start: int, n: int) -> Array:
     matrix = np.zeros((n, n))
     matrix[np.tril_indices(n)] = R[start : start + triangle_size(n)]
     return matrix
+
+
+def triangles(dims: Ints) -> Ints:
+    """Where the packed triangle of each criterion begins, d + 1 rows for d features, and the end."""
+    return offsets_of((dims + 1) * (dims + 2) // 2)

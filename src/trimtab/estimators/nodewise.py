@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from trimtab._core import TriggerQueue
+from trimtab._core import TriggerQueue, predict
 from trimtab.arrays import Array, Ints, read_only
-from trimtab.bases.features import offsets_of, spans
+from trimtab.bases.features import spans
 from trimtab.estimators import fading
 from trimtab.estimators.book import NEVER, Book
 from trimtab.estimators.confidence import Evidence
-from trimtab.estimators.factor import unpack
+from trimtab.estimators.factor import triangles, unpack
 from trimtab.estimators.prior import BoundPrior
 from trimtab.problem import Problem
 
@@ -58,7 +58,7 @@ class NodewiseEstimators:
     ) -> None:
         self.problem, self.reg, self.factor, self.prior = problem, reg, factor, prior
         m, d = problem.criteria, problem.dims
-        blocks = offsets_of((d + 1) * (d + 2) // 2)
+        blocks = triangles(d)
         self.book = Book(
             offsets=problem.features.offsets,
             blocks=read_only(blocks),
@@ -269,7 +269,9 @@ class NodewiseEstimators:
 
     def spreads(self, state: Array) -> Array:
         """w_i of all criteria at any state, as of their last flush: (m,)."""
-        return self.book.core.predict(self.problem.all_criteria, self.problem.phi(state))[1]
+        book, problem = self.book, self.problem
+        phi = problem.phi(state)
+        return predict(book.R, book.blocks, book.offsets, problem.all_criteria, phi)[1]
 
     def _reschedule(self, criteria: Ints) -> None:
         if criteria.size == self.problem.criteria:

@@ -24,12 +24,11 @@ from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.bases import Monomials
 from trimtab.bases.monomial import MonomialArrays
 from trimtab.domain import BoundBox, BoundDomain
-from trimtab.estimators import NodewiseEstimators, as_radius
+from trimtab.estimators.factor import triangles
 from trimtab.estimators.joint import JointEstimator
 from trimtab.graph import Graph
-from trimtab.lcb import LCB
 from trimtab.problem import Problem
-from trimtab.solvers import Solution, solve
+from trimtab.solvers import Bound, Solution, solve
 
 HALVINGS = 6  # of the interval of lambda
 MIXED_EFFORT = 0.25  # of each mixture, as a share of that of the two bounds
@@ -43,7 +42,7 @@ class JointBound:
     It reads the estimators where they are; after a flush of the joint one it must be updated.
     """
 
-    def __init__(self, joint: JointEstimator, nodes: LCB | None) -> None:
+    def __init__(self, joint: JointEstimator, nodes: Bound | None) -> None:
         factors = joint.factors
         problem, maps = factors.problem, factors.features.arrays
         self.joint, self.nodes = joint, nodes
@@ -70,7 +69,7 @@ class JointBound:
 
     def update(self, radius: float) -> None:
         """Take in what the joint estimate's last flush has changed, and its radius."""
-        self.total.estimators.book.R[:] = self.joint.R * self._rescale
+        self.total.R[:] = self.joint.R * self._rescale
         self.total.radii[0] = radius
 
     def interval(self, state: Array) -> tuple[float, float]:
@@ -137,16 +136,16 @@ class JointBound:
     def _cost(self, state: Array, current: Array, prices: Array) -> float:
         return self.value(state) + float(prices @ np.abs(state - current))
 
-    def _mixed(self, nodes: LCB, share: float) -> LCB:
+    def _mixed(self, nodes: Bound, share: float) -> Bound:
         """The mixture with this share of the node-wise bound: means and radii are scaled."""
-        book = self.mixture.estimators.book
+        mixture = self.mixture
         weights = np.append(share * nodes.problem.weights, 1.0 - share)
-        book.R[:] = np.concatenate((nodes.estimators.book.R, self.total.estimators.book.R))
-        dims = self.mixture.problem.dims
-        for weight, end, d in zip(weights, book.blocks[1:], dims, strict=True):
-            book.R[end - d - 1 : end] *= weight  # the last row: v, and rho
-        self.mixture.radii[:] = weights * np.append(nodes.radii, self.total.radii)
-        return self.mixture
+        mixture.R[:] = np.concatenate((nodes.R, self.total.R))
+        dims = mixture.problem.dims
+        for weight, end, d in zip(weights, mixture.blocks[1:], dims, strict=True):
+            mixture.R[end - d - 1 : end] *= weight  # the last row: v, and rho
+        mixture.radii[:] = weights * np.append(nodes.radii, self.total.radii)
+        return mixture
 
     def _best(self, found: list[Solution], current: Array, prices: Array) -> Solution:
         """The best of the states found and the current one; of those tied the nearest."""
@@ -190,11 +189,9 @@ class _Laid:
         return Monomials(self.arrays, read_only(np.ones(graph.criteria)), graph)
 
 
-def _blank(problem: Problem, scopes: list[list[int]], arrays: MonomialArrays) -> LCB:
-    """An LCB of these monomials over the problem's domain, its factors and radii to be set."""
+def _blank(problem: Problem, scopes: list[list[int]], arrays: MonomialArrays) -> Bound:
+    """A bound of these monomials over the problem's domain, its factors and radii to be set."""
     graph = Graph.from_scopes(scopes, knobs=problem.knobs)
     basis = _Laid(replace(arrays, offsets=read_only(arrays.offsets)))
     other = Problem(graph, basis=basis, domain=problem.domain.unbound())
-    reg, anchor = np.ones(graph.criteria), problem.domain.anchor
-    estimators = NodewiseEstimators(other, reg=reg, factor=2.0, state=anchor)
-    return LCB(estimators, as_radius(0.0, graph.criteria))
+    return Bound(other, np.zeros(int(triangles(other.dims)[-1])), 0.0)

@@ -17,7 +17,7 @@ from trimtab.lcb import LCB
 def new_local(lcb: LCB, queue: TriggerQueue, *, effort: float) -> LocalUpdate | None:
     """What updates of this LCB need, or None where they are made step by step."""
     radius, domain = lcb.radius, lcb.problem.domain
-    if lcb.objective is None or not isinstance(domain, BoundBox) or domain.leveled.size:
+    if lcb.core is None or not isinstance(domain, BoundBox) or domain.leveled.size:
         return None
     sigma = norm = np.empty(0)
     extra = 0.0
@@ -31,7 +31,7 @@ def new_local(lcb: LCB, queue: TriggerQueue, *, effort: float) -> LocalUpdate | 
     return LocalUpdate(
         regression=lcb.estimators.book.core,
         queue=queue,
-        objective=lcb.objective,
+        objective=lcb.core,
         radii=lcb.radii,
         sigma=sigma,
         norm=norm,

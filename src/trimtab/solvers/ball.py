@@ -20,7 +20,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.domain import BoundBalls
-from trimtab.lcb import LCB
+from trimtab.solvers.bound import Bound
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution, choose
 
@@ -105,14 +105,14 @@ class Local:
     blocks: list[Ints]  # positions of each block's knobs in x
 
     @classmethod
-    def of(cls, lcb: LCB, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints) -> Local:
+    def of(cls, bound: Bound, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints) -> Local:
         """The LCB with every knob fixed but these."""
-        problem = lcb.problem
+        problem = bound.problem
         phi, weights = problem.phi(state), problem.weights
         c: list[Array] = []
         G, lead, starts = [], [], []
         for i in criteria.tolist():
-            R, v, _ = lcb.estimators.split(i)
+            R, v = bound.factor(i)
             scope = problem.graph.scope(i)
             J = np.zeros((v.size, knobs.size))
             here = np.isin(scope, knobs)
@@ -127,7 +127,7 @@ class Local:
             c=np.concatenate(c),
             G=np.concatenate(G),
             lead=np.concatenate(lead),
-            bonus=weights[criteria] * lcb.radii[criteria],
+            bonus=weights[criteria] * bound.radii[criteria],
             starts=np.array(starts),
             blocks=blocks,
         )
@@ -169,7 +169,7 @@ class Local:
 
 def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
     """The best state of the free blocks; with a lower bound where one ball is read alone."""
-    local = Local.of(part.lcb, domain, part.now, part.knobs, part.criteria)
+    local = Local.of(part.bound, domain, part.now, part.knobs, part.criteria)
     now, price = part.now[part.knobs], part.price[part.knobs]
     alone = len(local.blocks) == 1 and part.criteria.size == 1
     alone &= bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read

@@ -61,7 +61,7 @@ def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> 
     """
     best, upper = incumbent, part.value(incumbent)
     terms = floors(part) if part.knobs.size <= MOST_KNOBS else None
-    domain = part.lcb.domain
+    domain = part.bound.domain
     if terms is None or budget < 1 or not isinstance(domain, BoundBox):
         return Bound(-np.inf, 0, best, upper)
     search = _Search(part, domain, terms)

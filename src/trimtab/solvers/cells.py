@@ -53,7 +53,7 @@ def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> 
         for balls and user functions.
     """
     best, upper, value, spent = incumbent, part.value(incumbent), -np.inf, 0
-    terms, domain = floors(part), part.lcb.domain
+    terms, domain = floors(part), part.bound.domain
     if terms is None or not isinstance(domain, BoundBox):
         return Bound(value, spent, best, upper)
     axes = [_first_axis(part, domain, terms[0], j, incumbent[j]) for j in part.knobs.tolist()]

@@ -74,7 +74,7 @@ def _linear(part: Part, features: Features) -> bool:
 
 def exact(part: Part, values: list[Array]) -> Found | None:
     """The best combination of all, or None where finding it would take too much work."""
-    problem = part.lcb.problem
+    problem = part.bound.problem
     if not isinstance(problem.features, Monomials):
         work, most = tables.entries(part, _counts(values)), MOST_CALLS
     else:

@@ -46,17 +46,17 @@ class Floor:
     """The term of one criterion of a part as a function of the part's knobs that it reads."""
 
     def __init__(self, part: Part, criterion: int, enclosure: Enclosure) -> None:
-        lcb, problem = part.lcb, part.lcb.problem
+        bound, problem = part.bound, part.bound.problem
         scope = problem.graph.scope(criterion)
         self.enclosure = enclosure
         self.own = np.flatnonzero(np.isin(scope, part.knobs))  # its free knobs, in the scope
         self.places: Ints = np.searchsorted(part.knobs, scope[self.own])  # and in the part
         self.rest = part.now[scope]
-        R, self.v, _ = lcb.estimators.split(criterion)
+        R, self.v = bound.factor(criterion)
         self.inverse: Array = np.tril(np.linalg.inv(R))
         self.V_inverse: Array = self.inverse.T @ self.inverse
         self.longest = float(np.linalg.norm(self.V_inverse, 2))
-        self.beta = float(lcb.radii[criterion])
+        self.beta = float(bound.radii[criterion])
         self.weight = float(problem.weights[criterion])
 
     def __call__(self, X: Array, bend: Array, top: Array) -> tuple[Array, Array]:
@@ -89,7 +89,7 @@ class Floor:
 
 def floors(part: Part) -> list[Floor] | None:
     """The terms of a part's criteria, or None where nothing is known of their features."""
-    problem = part.lcb.problem
+    problem = part.bound.problem
     terms = []
     for i in part.criteria.tolist():
         found = enclosure(problem.features, i, problem.graph.scope(i))

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from trimtab.arrays import Array
+from trimtab.arrays import Array, Ints
 from trimtab.bases.custom import CustomFeatures
 from trimtab.bases.fourier import Fourier
 from trimtab.domain import BoundBox
@@ -27,7 +27,7 @@ def search(part: Part, domain: BoundBox, starts: int, seed: int) -> Solution:
 
     The first search starts from the present state, the others from random points.
     """
-    features, knobs = part.lcb.problem.features, part.knobs
+    features, knobs = part.bound.problem.features, part.knobs
     if isinstance(features, CustomFeatures) and not features.differentiable:
         warnings.warn(
             "the basis function has no jacobian=, so its gradients are finite differences: "
@@ -36,7 +36,7 @@ def search(part: Part, domain: BoundBox, starts: int, seed: int) -> Solution:
             stacklevel=2,
         )
     rng = np.random.default_rng(seed)
-    local = _Local(part, domain)
+    local = LocalSearch(part, domain)
     found, values = [part.now[knobs]], [part.value(part.now)]
     for c in range(starts):
         state = part.now.copy()
@@ -52,18 +52,18 @@ def search(part: Part, domain: BoundBox, starts: int, seed: int) -> Solution:
     return Solution(found[best], values[best], None, counters)
 
 
-class _Local:
+class LocalSearch:
     """Local moves of a state, which only ever lower G; and how many there were."""
 
     def __init__(self, part: Part, domain: BoundBox) -> None:
         self.part, self.domain = part, domain
         self.steps = self.gradients = 0
         self.smooth = np.setdiff1d(part.knobs, domain.leveled)
-        features = part.lcb.problem.features
+        features = part.bound.problem.features
         wave = features.shortest_wave if isinstance(features, Fourier) else np.inf
         width = float((domain.high - domain.low)[part.knobs].max())
         self.grid = max(GRID, int(np.ceil(PER_WAVE * width / wave)) + 1)
-        means, widths = part.lcb.terms(part.now, part.criteria)
+        means, widths = part.bound.terms(part.now, part.criteria)
         self.scale = float(np.abs(means).sum() + widths.sum()) or 1.0  # L-BFGS-B has no other
 
     def settle(self, state: Array) -> None:
@@ -101,58 +101,87 @@ class _Local:
         part = self.part
         trial = np.repeat(state[None], x.size, axis=0)
         trial[:, j] = x
-        readers = part.lcb.problem.graph.touching(j)
+        readers = part.bound.problem.graph.touching(j)
         y = part.price[j] * np.abs(x - part.now[j])
-        y += [part.lcb.value(s, readers) for s in trial]
+        y += [part.bound.value(s, readers) for s in trial]
         return float(x[x.size - 1 - int(np.argmin(y[::-1]))]), y
 
     def polish(self, state: Array) -> None:
-        """L-BFGS-B over the continuous knobs.
+        """All continuous knobs together, down to where the gradient is 0."""
+        if self.smooth.size == 0:
+            return
+        before, trial = self.part.value(state), Coordinates(self.part, self.domain, self.smooth)
+        trial.put(self.minimised(trial, trial.of(state)))
+        end = trial.rounded(state)
+        if self.part.value(end) < before:
+            state[:] = end
 
-        A priced knob is x = now + rise - fall with rise, fall >= 0, where its price is smooth
-        and staying exactly at `now` is a corner.
-        """
+    def minimised(self, trial: Coordinates, begin: Array) -> Array:
+        """The coordinates of a local minimum, by L-BFGS-B."""
         from scipy.optimize import minimize
 
-        part, smooth = self.part, self.smooth
-        if smooth.size == 0:
-            return
-        now, price = part.now[smooth], part.price[smooth]
-        low, high = self.domain.low[smooth], self.domain.high[smooth]
-        priced = price > 0.0
-        trial = state.copy()
-
-        def put(x: Array) -> None:
-            rise, fall = x[: smooth.size], x[smooth.size :]
-            trial[smooth] = np.where(priced, np.clip(now + rise - fall, low, high), rise)
-
-        def value_and_slope(x: Array) -> tuple[float, Array]:
-            put(x)
-            self.gradients += 1
-            slope = part.lcb.gradient(trial, part.criteria)[smooth]
-            toll = np.where(priced, price, 0.0) @ (x[: smooth.size] + x[smooth.size :])
-            value = part.lcb.value(trial, part.criteria) + float(toll)
-            slopes = np.concatenate((slope + price, np.where(priced, price - slope, 0.0)))
-            return value / self.scale, slopes / self.scale
-
-        ahead = state[smooth] - now
-        begin = np.concatenate(
-            (np.where(priced, ahead.clip(min=0.0), state[smooth]), (-ahead * priced).clip(min=0.0))
-        )
-        lows = np.concatenate((np.where(priced, 0.0, low), np.zeros(smooth.size)))
-        highs = np.concatenate((np.where(priced, high - now, high), (now - low) * priced))
-        before = part.value(state)
         found = minimize(
-            value_and_slope,
+            lambda x: self.value_and_slope(trial, x),
             begin,
             jac=True,
             method="L-BFGS-B",
-            bounds=list(zip(lows, highs, strict=True)),
+            bounds=trial.bounds,
             options={"ftol": 1e-15, "gtol": 1e-10},
         )
-        put(found.x)
-        near = priced & (np.abs(trial[smooth] - now) <= SAME)
-        trial[smooth[near]] = now[near]
-        trial[smooth] = np.clip(trial[smooth], low, high)
-        if part.value(trial) < before:
-            state[:] = trial
+        return np.asarray(found.x)
+
+    def value_and_slope(self, trial: Coordinates, x: Array) -> tuple[float, Array]:
+        """G and its derivatives by the coordinates, in units of its scale."""
+        part, state = self.part, trial.put(x)
+        self.gradients += 1
+        slopes = trial.spread(part.bound.gradient(state, part.criteria)) + trial.price
+        value = part.bound.value(state, part.criteria) + float(trial.price @ x)
+        return value / self.scale, slopes / self.scale
+
+
+class Coordinates:
+    """Continuous knobs as coordinates in which the price of moving is smooth.
+
+    A priced knob is now + rise - fall with rise, fall >= 0, so that staying exactly at `now` is
+    a corner. A knob without a price is its own rise.
+    """
+
+    def __init__(self, part: Part, domain: BoundBox, knobs: Ints) -> None:
+        self.knobs, self.now, self._state = knobs, part.now[knobs], part.now.copy()
+        self.low, self.high = domain.low[knobs], domain.high[knobs]
+        price = part.price[knobs]
+        self.priced = price > 0.0
+        self.price = np.concatenate((price, price))
+        now, priced = self.now, self.priced
+        lows = np.concatenate((np.where(priced, 0.0, self.low), np.zeros(knobs.size)))
+        highs = np.concatenate(
+            (np.where(priced, self.high - now, self.high), (now - self.low) * priced)
+        )
+        self.bounds = list(zip(lows, highs, strict=True))
+
+    def of(self, state: Array) -> Array:
+        """The coordinates of a state, whose other knobs stay."""
+        self._state[:] = state
+        ahead = state[self.knobs] - self.now
+        rise = np.where(self.priced, ahead.clip(min=0.0), state[self.knobs])
+        return np.concatenate((rise, (-ahead * self.priced).clip(min=0.0)))
+
+    def put(self, x: Array) -> Array:
+        """The state of these coordinates, (k,); the array is used again."""
+        rise, fall = x[: self.knobs.size], x[self.knobs.size :]
+        there = np.where(self.priced, np.clip(self.now + rise - fall, self.low, self.high), rise)
+        self._state[self.knobs] = there
+        return self._state
+
+    def spread(self, slope: Array) -> Array:
+        """Derivatives by the coordinates, of those by the knobs: (k,)."""
+        mine = slope[self.knobs]
+        return np.concatenate((mine, np.where(self.priced, -mine, 0.0)))
+
+    def rounded(self, state: Array) -> Array:
+        """The state last put, inside the domain, knobs that have hardly moved put back."""
+        end = state.copy()
+        there = np.clip(self._state[self.knobs], self.low, self.high)
+        near = self.priced & (np.abs(there - self.now) <= SAME)
+        end[self.knobs] = np.where(near, self.now, there)
+        return end

@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.bases.features import offsets_of, spans
-from trimtab.lcb import LCB
+from trimtab.solvers.bound import Bound
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Part:
     stay where they are now.
     """
 
-    lcb: LCB
+    bound: Bound
     now: Array  # (k,) the present state
     knobs: Ints  # the free ones, ascending
     criteria: Ints  # ascending
@@ -29,7 +29,7 @@ class Part:
 
     def value(self, state: Array) -> float:
         """G(s)."""
-        return self.lcb.value(state, self.criteria) + self.toll(state[self.knobs])
+        return self.bound.value(state, self.criteria) + self.toll(state[self.knobs])
 
     def toll(self, values: Array) -> float:
         """What it costs to move the free knobs to these values: (n,)."""
@@ -38,7 +38,7 @@ class Part:
     @cached_property
     def scopes(self) -> list[Ints]:
         """Positions in `knobs` that each term of G reads: the criteria, then the priced knobs."""
-        graph, knobs = self.lcb.problem.graph, self.knobs
+        graph, knobs = self.bound.problem.graph, self.knobs
         starts = graph.scope_offsets[self.criteria]
         lengths = graph.scope_offsets[self.criteria + 1] - starts
         rows = np.repeat(np.arange(starts.size), lengths)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
 from trimtab.bases import Monomials
-from trimtab.domain import BoundBalls
-from trimtab.errors import SolverFailed
+from trimtab.domain import BoundBalls, BoundBox
+from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.graph import Graph
-from trimtab.lcb import LCB
-from trimtab.solvers import ball, branch, cells, discrete, gradient
+from trimtab.solvers import ball, branch, cells, constrained, discrete, gradient
+from trimtab.solvers.bound import Bound, Constraint
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution
 
 MOST = 2**40  # whatever the effort
+CONSTRAINED_STARTS = 16  # random ones at effort 1
 STARTS = 8  # local searches of a part at effort 1, where there are no such steps
 BUDGET = 2**27
 TOO_LARGE = (
@@ -28,11 +29,12 @@ ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
 
 
 def solve(
-    lcb: LCB,
+    bound: Bound,
     current: Array,
     *,
     free: Ints | None = None,
     price: ArrayLike = 0.0,
+    constraints: Sequence[Constraint] = (),
     effort: float = 1.0,
     certify: float | None = None,
     budget: int = BUDGET,
@@ -45,10 +47,11 @@ def solve(
     which is one of them. The same arguments give the same answer.
 
     Args:
-        lcb: the objective F.
+        bound: the objective F.
         current: the state now; knobs that are not free stay there.
         free: the knobs that may move, all by default.
         price: what moving a knob by 1 costs, one number or one per knob.
+        constraints: upper bounds of other losses that must stay below their limits.
         effort: how long to search where that is not exact; 0 only descends from the
             current state.
         certify: prove a lower bound, down to a gap of this share of the width at the
@@ -57,9 +60,10 @@ def solve(
         seed: of the starting points.
 
     Raises:
-        SolverFailed: the values are too large for floating point.
+        SolverFailed: the values are too large for floating point, or no state was found that
+            satisfies the constraints.
     """
-    problem = lcb.problem
+    problem = bound.problem
     prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     effort = number(effort, "effort", low=0.0, strict=False)
     budget = whole(budget, "budget", low=0)
@@ -69,7 +73,7 @@ def solve(
     total = Solution(state=state, value=0.0, lower_bound=0.0)
     for knobs, criteria in _parts(problem.graph, free):
         if criteria.size:
-            part = Part(lcb=lcb, now=current, knobs=knobs, criteria=criteria, price=prices)
+            part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
             found = _search(part, effort, seed)
             if certify is not None and found.lower_bound is None:
                 found = _prove(part, found, certify, budget, seed)
@@ -77,7 +81,35 @@ def solve(
             total = _sum(total, found)
     if not np.isfinite(total.value):
         raise SolverFailed(TOO_LARGE)
-    return replace(total, state=state)
+    total = replace(total, state=state)
+    if all(each.excess(state) <= 0.0 for each in constraints):
+        return total
+    return _constrained(bound, current, free, prices, constraints, effort, seed, total)
+
+
+def _constrained(
+    bound: Bound,
+    current: Array,
+    free: Ints | None,
+    prices: Array,
+    constraints: Sequence[Constraint],
+    effort: float,
+    seed: int,
+    relaxed: Solution,
+) -> Solution:
+    """The best admissible state, all free knobs searched together; bounds without constraints hold."""
+    problem, domain = bound.problem, bound.domain
+    if not isinstance(domain, BoundBox):
+        raise InvalidInput("constraints are for boxes; this domain is none")
+    knobs, criteria = (np.unique(np.concatenate(x)) for x in zip(*_parts(problem.graph, free)))
+    part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
+    starts = _times(effort, CONSTRAINED_STARTS)
+    found = constrained.search(
+        part, domain, constraints, starts=starts, seed=seed, tempting=relaxed.state
+    )
+    counters = relaxed.counters + found.counters
+    state = part.put(found.state)
+    return Solution(state, found.value, relaxed.lower_bound, counters)
 
 
 def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
@@ -94,7 +126,7 @@ def _sum(a: Solution, b: Solution) -> Solution:
 
 def _search(part: Part, effort: float, seed: int) -> Solution:
     """The best state found; `state` holds the part's knobs only, here and below."""
-    domain, features = part.lcb.domain, part.lcb.problem.features
+    domain, features = part.bound.domain, part.bound.problem.features
     if isinstance(domain, BoundBalls):
         return ball.search(part, domain, _starts(effort), seed)
     values = discrete.candidates(part, domain, features)
@@ -108,7 +140,7 @@ def _search(part: Part, effort: float, seed: int) -> Solution:
 
 def _descend(part: Part, start: Array, effort: float, seed: int) -> Solution:
     """The best of descents from a start state and, with effort, from random points."""
-    objective = part.lcb.objective
+    objective = part.bound.core
     if objective is None:
         raise SolverFailed("descents need monomial features on a box")
     state, value, spent = objective.minimise(
@@ -134,7 +166,7 @@ def _times(effort: float, work: float) -> int:
 def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) -> Solution:
     """The solution with the best lower bound that the budget allows, or a better solution."""
     state = part.put(found.state)
-    target = certify * float(part.lcb.terms(state, part.criteria)[1].sum())
+    target = certify * float(part.bound.terms(state, part.criteria)[1].sum())
     bound = cells.lower_bound(part, state, target=target, budget=budget)
     value, spent = bound.value, Counters(entries=bound.spent)
     if bound.upper - value > target:
@@ -144,7 +176,7 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
     counters = found.counters + spent
     if bound.upper < found.value:
         found = replace(found, state=bound.state[part.knobs], value=bound.upper)
-        if part.lcb.objective is not None:
+        if part.bound.core is not None:
             again = _descend(part, bound.state, 0.0, seed)
             counters += again.counters
             found = again if again.value < found.value else found

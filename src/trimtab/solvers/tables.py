@@ -43,7 +43,7 @@ def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
     counts = np.array([values.size for values in candidates], np.int64)
     starts = offsets_of(_sizes(scopes, counts).astype(np.int64))
     flat = np.empty(int(starts[-1]))
-    objective = part.lcb.objective
+    objective = part.bound.core
     if objective is not None:
         cuts = offsets_of(np.array([s.size for s in scopes[: part.criteria.size]], np.int64))
         reads = np.concatenate([np.empty(0, np.int64), *scopes[: part.criteria.size]])
@@ -68,5 +68,5 @@ def _by_value(part: Part, c: int, scope: Ints, candidates: list[Array]) -> list[
     table = []
     for values in product(*(candidates[p] for p in scope)):
         state[part.knobs[scope]] = values
-        table.append(part.lcb.value(state, criterion))
+        table.append(part.bound.value(state, criterion))
     return table

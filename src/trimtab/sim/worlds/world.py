@@ -10,11 +10,9 @@ import numpy as np
 from trimtab._core import dot_each
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NodewiseEstimators, as_radius
-from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.sim.worlds.noise import Noise, Recorded
-from trimtab.solvers import Solution, solve
+from trimtab.solvers import Bound, Solution, solve
 
 OPTIMUM_EFFORT = 4.0
 
@@ -95,14 +93,5 @@ class World:
     @cached_property
     def optimum(self) -> Solution:
         """The best fixed state, by the policies' own solver with nothing left to explore."""
-        problem = self.problem
-        known = NodewiseEstimators(
-            problem, reg=np.ones(problem.criteria), factor=2.0, state=problem.domain.anchor
-        )
-        # V = I and b = theta: the estimate is the truth.
-        d, book = problem.dims, known.book
-        last_row = np.repeat(book.blocks[:-1] + d * (d + 1) // 2 - book.offsets[:-1], d)
-        book.R[last_row + np.arange(last_row.size)] = self.theta
-        nothing_to_explore = as_radius(0.0, problem.criteria)
-        lcb = LCB(known, nothing_to_explore)
-        return solve(lcb, problem.domain.anchor, effort=OPTIMUM_EFFORT)
+        known = Bound.of_parameters(self.problem, self.theta)
+        return solve(known, self.problem.domain.anchor, effort=OPTIMUM_EFFORT)
