@@ -120,8 +120,11 @@ def add_cut_round(
     high: Array,
     cut: Ints,
     excess: Array,
-) -> None:
-    """The same where losses beyond the limits are cut; that is written down only if one is."""
+) -> int:
+    """The same where losses beyond the limits are cut; that is written down only if one is.
+
+    Returns how many were.
+    """
     beyond = 0
     for i in range(losses.size):
         x = min(max(losses[i], low[i]), high[i])
@@ -135,6 +138,7 @@ def add_cut_round(
             if x != losses[i]:
                 cut[i] += 1
                 excess[i] += losses[i] - x
+    return beyond
 
 
 @inner
@@ -234,6 +238,26 @@ def take_each(criteria: Ints, phi: Array, losses: Array, count: Ints, book: Book
         take(i, phi, losses[i], count[i], book)
 
 
+@bare
+def foresee(phi: Array, count: Ints, book: Book) -> None:
+    """Widths shrink as if the losses of so many rounds at phi had come: the expected ones.
+
+    A loss that is just what was expected changes no estimate.
+    """
+    x, cos, sin = book.work[0], book.work[1], book.work[2]
+    for i in range(count.size):
+        if count[i] == 0:
+            continue
+        lo = book.offsets[i]
+        d = book.offsets[i + 1] - lo
+        mean, _ = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, x)
+        root = np.sqrt(float(count[i]))
+        for f in range(d):
+            x[f] = root * phi[lo + f]
+        x[d] = root * mean
+        add_datum(book.R, book.blocks[i], x, d + 1, cos, sin)
+
+
 @inner
 def empty_sums(i: int, common: int, book: Book) -> tuple[int, float]:
     """How many rounds the sums of criterion i hold, and their mean loss; they begin anew."""
@@ -299,12 +323,13 @@ def measure(criteria: Ints, factor: float, book: Book) -> None:
 
 
 @bare
-def spreads(phi: Array, book: Book, found: Array) -> None:
-    """w_i of all criteria at features phi."""
-    for i in range(found.size):
+def expected(phi: Array, book: Book, means: Array, spreads: Array) -> None:
+    """The estimated loss and w_i of all criteria at features phi."""
+    for i in range(means.size):
         lo = book.offsets[i]
         d = book.offsets[i + 1] - lo
-        found[i] = mean_and_spread(book.R, book.blocks[i], phi[lo : lo + d], d, book.work[0])[1]
+        here = phi[lo : lo + d]
+        means[i], spreads[i] = mean_and_spread(book.R, book.blocks[i], here, d, book.work[0])
 
 
 @bare

@@ -87,7 +87,7 @@ def flush(criteria: Ints, common: int, rounds: int, memory: int, book: Book) -> 
 
 @inner
 def fade(i: int, lost: float, book: Book) -> None:
-    """V_i = (1 - lost) V_i + lost of what it started at, b_i = (1 - lost) b_i."""
+    """V_i = (1 - lost) V_i + lost of what it started at, and b_i likewise."""
     d = book.offsets[i + 1] - book.offsets[i]
     kept = np.sqrt(1.0 - lost)
     for e in range(book.blocks[i], book.blocks[i + 1]):
@@ -96,7 +96,7 @@ def fade(i: int, lost: float, book: Book) -> None:
     for j in range(d):
         x[: d + 1] = 0.0
         if book.R0.size:
-            for r in range(j, d):
+            for r in range(j, d + 1):
                 x[r] = np.sqrt(lost) * book.R0[book.blocks[i] + r * (r + 1) // 2 + j]
         else:
             x[j] = np.sqrt(lost) * np.sqrt(book.reg[i])
