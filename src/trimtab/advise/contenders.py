@@ -28,7 +28,6 @@ from trimtab.sim.worlds import World
 from trimtab.theory.variants import descent
 
 STAY, EAGER, DESCENT = "FixedState", "LinUCB", "LazyOGD"
-Told = Callable[[Situation, World], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class Contender:
 
     name: str
     kind: Callable[..., Policy] | None = None
-    told: Told | None = None  # of the world it plays in
+    learns: bool = True  # with the prior that was given, if one was
     options: dict[str, Any] = field(default_factory=dict)  # beside that, as a user gives them
     absent: str = ""  # why it is not simulated
 
@@ -45,13 +44,8 @@ class Contender:
         """The policy that plays in this world."""
         if self.kind is None:
             raise InvalidInput(f"{self.name} is not simulated: {self.absent}")
-        told = {} if self.told is None else self.told(situation, world)
+        told = situation.told if self.learns else {}
         return self.kind(world.problem, start=situation.start, **told, **self.options)
-
-
-def by_prior(situation: Situation, world: World) -> dict[str, Any]:
-    """Nothing but what was given to `advise`: the recommended configuration."""
-    return dict(situation.told)
 
 
 def contenders(situation: Situation, *, eager: bool) -> list[Contender]:
@@ -63,11 +57,11 @@ def contenders(situation: Situation, *, eager: bool) -> list[Contender]:
     """
     slow = "" if eager else "it looks in every round, which takes too long to simulate"
     everywhere = [
-        Contender(name=STAY, kind=FixedState),
-        Contender(name=EAGER, kind=LinUCB, told=by_prior, absent=slow),
-        Contender(name="LazyGraphLinUCB", kind=LazyGraphLinUCB, told=by_prior),
-        Contender(name="AsyncLazyGraphLinUCB", kind=AsyncLazyGraphLinUCB, told=by_prior),
-        Contender(name="SteadyGraphLinUCB", kind=SteadyGraphLinUCB, told=by_prior),
+        Contender(name=STAY, kind=FixedState, learns=False),
+        Contender(name=EAGER, kind=LinUCB, absent=slow),
+        Contender(name="LazyGraphLinUCB", kind=LazyGraphLinUCB),
+        Contender(name="AsyncLazyGraphLinUCB", kind=AsyncLazyGraphLinUCB),
+        Contender(name="SteadyGraphLinUCB", kind=SteadyGraphLinUCB),
     ]
     return [
         *everywhere,
@@ -87,7 +81,6 @@ def _pooled(situation: Situation) -> Contender:
     return Contender(
         name=name,
         kind=PooledGraphLinUCB,
-        told=by_prior,
         options={} if situation.prior.sigma is None else {"noise": noise},
     )
 
@@ -104,7 +97,6 @@ def _adaptive(situation: Situation) -> Contender:
     return Contender(
         name=name,
         kind=AdaptiveGraphLinUCB,
-        told=by_prior,
         options={"gamma": situation.gamma},
     )
 
@@ -115,7 +107,7 @@ def _joint(situation: Situation) -> Contender:
         return Contender(name=name, absent="give factor_norm if criteria share factors")
     if not has_factors(situation.problem):
         return Contender(name=name, absent="its basis cannot be split into shared factors")
-    return Contender(name=name, kind=JointLazyGraphLinUCB, told=by_prior)
+    return Contender(name=name, kind=JointLazyGraphLinUCB)
 
 
 def _descent(situation: Situation) -> Contender:

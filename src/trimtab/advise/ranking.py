@@ -12,7 +12,6 @@ from trimtab.advise.contenders import (
     EAGER,
     STAY,
     Contender,
-    by_prior,
     contenders,
 )
 from trimtab.advise.simulation import Runs, Simulation, eager_rounds, rounds_for
@@ -140,7 +139,7 @@ def advise(
         lipschitz=some(lipschitz, "lipschitz"),
         budget=budget_of(budget, horizon),
     )
-    radius, case = None, None
+    case = None
     if norm is not None:
         if situation.sigma is None:
             raise InvalidInput("norm without sigma; bounds need both: give the noise too")
@@ -174,7 +173,7 @@ def advise(
     ]
     return Advice(
         variant=chosen,
-        options=_options(named[chosen], situation, radius, reg),
+        options=_options(named[chosen], situation),
         reasons=tuple(map(sentence, _reasons(chosen, runs, ready, simulation, bounds))),
         rows=tuple(rows),
         worlds=simulation.worlds,
@@ -229,18 +228,10 @@ def _share(mine: Runs, theirs: Runs) -> tuple[float, float]:
     return share, float(left.std(ddof=1) / np.sqrt(n) / b.mean())
 
 
-def _options(
-    chosen: Contender, situation: Situation, radius: Confidence | None, reg: ArrayLike
-) -> dict[str, Any]:
+def _options(chosen: Contender, situation: Situation) -> dict[str, Any]:
     """What a user passes to the constructor of the variant."""
-    if chosen.told is None:
-        return dict(chosen.options)
-    if chosen.told is by_prior:
-        return {**situation.told, **chosen.options}
-    given: dict[str, Any] = {"radius": radius, "reg": reg, **chosen.options}
-    if situation.factor_norm is not None and chosen.name == "JointLazyGraphLinUCB":
-        given["factor_norm"] = situation.factor_norm
-    return given
+    told = situation.told if chosen.learns else {}
+    return {**told, **chosen.options}
 
 
 # What is said of it.
