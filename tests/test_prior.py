@@ -309,9 +309,9 @@ def coverage() -> Array:
 def test_intervals_cover_what_they_should(coverage: Array, where: int, looks: int) -> None:
     """Parameters and noise drawn from the prior, both learned: 90 % intervals, 87 to 94 %.
 
-    In each of the first bins of looks after ten losses. In 900 worlds of 300 rounds the bins cover
-    89 to 92 %; with 180 worlds a share has a standard error of 0.7 %, so that one leaves the band
-    with a probability below 1e-3.
+    In each of the first bins of looks after ten losses. In 300 worlds of the first problem, 300
+    rounds each, the bins cover 89 to 93 %; with 180 worlds a share has a standard error of 0.7 %,
+    so that one leaves the band with a probability below 1e-3.
     """
     found, error = calibration.share(coverage[:, :, where, looks])
     assert error < 0.01
