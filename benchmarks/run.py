@@ -17,9 +17,12 @@ RESULTS = HERE / "RESULTS.md"
 BENCHMARKS = (
     "solver",
     "steady",
+    "advise",
     "drift",
+    "calibration",
     "adaptive",
     "joint",
+    "priors",
     "ogd",
     "frozen_tell",
     "play_events",

@@ -286,7 +286,11 @@ def test_blocks_of_a_ball_stand_or_fall_together() -> None:
 
 def test_levels_and_scopes_without_centres() -> None:
     domain = tt.Box(levels={0: [0.0, 1.0], 2: [0.0, 0.5, 1.0]})
-    problem = tt.Problem(tt.Graph.from_scopes([[0, 1, 2], [2, 3]], knobs=4), domain=domain)
+    problem = tt.Problem(
+        tt.Graph.from_scopes([[0, 1, 2], [2, 3]], knobs=4),
+        basis=tt.bases.Quadratic(),
+        domain=domain,
+    )
     theta = [np.zeros(10), np.zeros(6)]
     theta[0][2], theta[1][1] = 8.0, 8.0  # s_1 and s_2
     world = tt.worlds.World(problem, theta=theta, noise=tt.worlds.Gaussian(0.1))

@@ -84,7 +84,7 @@ def test_size_is_the_variance_that_a_knob_contributes(basis: Basis) -> None:
 def test_coordinates_of_a_knob_with_too_few_values() -> None:
     """With two levels a square tells nothing beyond the knob; a fixed knob tells nothing."""
     domain = tt.Box(low=[0.0, 0.4], high=[1.0, 0.4], levels={0: [0.0, 1.0]})
-    problem = tt.Problem(tt.Graph.complete(2), domain=domain)
+    problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.Quadratic(), domain=domain)
     map_ = orthonormal(problem, 0)
     G, C = group(problem, map_, 0, np.array([0]))
     assert np.linalg.matrix_rank(C) == 1
@@ -184,7 +184,7 @@ def test_bases_that_cannot_shrink() -> None:
         def template(self, n: int) -> list[tuple[int, int, int, int]]:
             return [*super().template(n), (0, 3, 0, 0)][: -1 if n == 3 else None]
 
-    check_nested(tt.Problem(tt.Graph.complete(3)))
+    check_nested(tt.Problem(tt.Graph.complete(3), basis=tt.bases.Quadratic()))
     with pytest.raises(tt.InvalidInput, match="nested"):
         check_nested(tt.Problem(tt.Graph.complete(3), basis=Odd()))
     fourier = tt.Problem(tt.Graph.complete(3), basis=tt.bases.FourierFeatures(6))
@@ -193,7 +193,7 @@ def test_bases_that_cannot_shrink() -> None:
 
 
 def test_the_last_knob_of_a_scope_without_centre_stays() -> None:
-    problem = tt.Problem(tt.Graph.from_scopes([[0, 1], [1]], knobs=2))
+    problem = tt.Problem(tt.Graph.from_scopes([[0, 1], [1]], knobs=2), basis=tt.bases.Quadratic())
     estimators = NodewiseEstimators(problem, reg=np.ones(2), factor=2.0, state=np.zeros(2))
     for s in ([0.0, 0.0], [1.0, 0.2], [0.5, 1.0]) * 3:
         estimators.add_elsewhere(np.array([s[1], 0.0]), np.full(2, 50), np.array(s))
@@ -206,7 +206,7 @@ def test_the_last_knob_of_a_scope_without_centre_stays() -> None:
 
 
 def test_the_text_of_the_evidence() -> None:
-    text = str(Edges(tt.Problem(tt.Graph.complete(2)))).splitlines()
+    text = str(Edges(tt.Problem(tt.Graph.complete(2), basis=tt.bases.Quadratic()))).splitlines()
     assert text[0].split() == [
         "criterion",
         "knob",
@@ -249,7 +249,7 @@ def test_no_single_exchange_improves_the_design(basis: Basis) -> None:
 
 
 def test_designs_respect_levels_and_boxes() -> None:
-    problem = tt.Problem(tt.Graph.complete(3), domain=DOMAIN)
+    problem = tt.Problem(tt.Graph.complete(3), basis=tt.bases.Quadratic(), domain=DOMAIN)
     states = optimal_states(problem)
     for s in states:
         problem.domain.check(s)
@@ -263,7 +263,7 @@ def test_designs_respect_levels_and_boxes() -> None:
 def test_knobs_with_different_choices_have_different_colours() -> None:
     """Two and three levels, never read together: each still gets values of its own."""
     domain = tt.Box(low=0.2, levels={0: [0.2, 0.9], 1: [0.2, 0.9]})
-    problem = tt.Problem(tt.Graph.cliques([2, 2]), domain=domain)
+    problem = tt.Problem(tt.Graph.cliques([2, 2]), basis=tt.bases.Quadratic(), domain=domain)
     assert np.unique(colours(problem, slots_of(problem))).size == 4
     for s in optimal_states(problem):
         problem.domain.check(s)
@@ -272,7 +272,7 @@ def test_knobs_with_different_choices_have_different_colours() -> None:
 def test_few_states_serve_a_large_sparse_graph() -> None:
     """Knobs that no criterion reads together share a colour: a ring of 300 needs 20 states."""
     ring = tt.Graph.from_edges(300, [(j, (j + 1) % 300) for j in range(300)])
-    problem = tt.Problem(ring)
+    problem = tt.Problem(ring, basis=tt.bases.Quadratic())
     colour = colours(problem, slots_of(problem))
     for i in range(300):
         assert np.unique(colour[ring.scope(i)]).size == 3
@@ -289,7 +289,7 @@ def test_the_kappa_of_the_design_of_ten_knobs() -> None:
 
 
 def test_kappa_by_hand_and_unseen_dependencies() -> None:
-    problem = tt.Problem(tt.Graph.complete(2))
+    problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.Quadratic())
     rng = np.random.default_rng(2)
     states = rng.random((9, 2))
     (M, _), least = mean_grams(problem, states), np.inf

@@ -61,7 +61,9 @@ def test_random_states_change_on_time(every: int) -> None:
 
 def test_random_states_cover_the_domain() -> None:
     """Their mean is the middle of the box; five standard errors, 6e-7 a knob."""
-    problem = tt.Problem(RING, domain=tt.Box(low=0.2, levels={2: [0.2, 1.0]}))
+    problem = tt.Problem(
+        RING, basis=tt.bases.Quadratic(), domain=tt.Box(low=0.2, levels={2: [0.2, 1.0]})
+    )
     policy = tt.RandomState(problem, start=[0.2] * 4)
     states = []
     for _ in range(500):
@@ -98,7 +100,7 @@ def slopes(criterion: int, x: Array) -> Array:
 
 
 PROBLEMS: dict[str, Callable[[], tt.Problem]] = {
-    "quadratic": lambda: tt.Problem(RING, weights=[1.0, 2.0, 0.5, 1.0]),
+    "quadratic": lambda: tt.Problem(RING, basis=tt.bases.Quadratic(), weights=[1.0, 2.0, 0.5, 1.0]),
     "pairwise, raw": lambda: tt.Problem(RING, basis=PairwiseQuadratic(normalize=False)),
     "powers": lambda: tt.Problem(tt.Graph.from_scopes([[0, 3], [2]], knobs=4), basis=Polynomial(3)),
     "linear": lambda: tt.Problem(RING, basis=Linear(intercept=True)),
@@ -181,7 +183,7 @@ def test_one_criterion_makes_it_linucb() -> None:
 
 def test_it_learns_the_weighted_total() -> None:
     world = tt.worlds.World(
-        tt.Problem(RING, weights=[1.0, 3.0, 0.5, 1.0]),
+        tt.Problem(RING, basis=tt.bases.Quadratic(), weights=[1.0, 3.0, 0.5, 1.0]),
         theta=np.split(world_of().theta, world_of().problem.features.offsets[1:-1]),
         noise=tt.worlds.Gaussian(0.01),
     )
@@ -232,7 +234,11 @@ def test_binary_states_in_a_world_of_intervals() -> None:
 
 
 def test_binary_takes_the_ends() -> None:
-    problem = tt.Problem(RING, domain=tt.Box(low=0.2, high=[0.8, 0.2, 1.0, 0.9], levels={3: [0.3]}))
+    problem = tt.Problem(
+        RING,
+        basis=tt.bases.Quadratic(),
+        domain=tt.Box(low=0.2, high=[0.8, 0.2, 1.0, 0.9], levels={3: [0.3]}),
+    )
     box = tt.binary(problem).domain
     assert isinstance(box, BoundBox)
     assert [box.levels_of(j).tolist() for j in range(4)] == [[0.2, 0.8], [0.2], [0.2, 1.0], [0.3]]
@@ -247,18 +253,29 @@ def test_only_the_worlds_problem_or_its_levels_play_in_it() -> None:
     world = world_of()
     binary = tt.binary(world.problem)
     for other in (
-        tt.Problem(RING, domain=tt.Box(levels=[[0, 1]] * 4), weights=[1, 1, 1, 2.0]),
+        tt.Problem(
+            RING,
+            basis=tt.bases.Quadratic(),
+            domain=tt.Box(levels=[[0, 1]] * 4),
+            weights=[1, 1, 1, 2.0],
+        ),
         tt.Problem(RING, domain=tt.Box(levels=[[0, 1]] * 4), basis=Polynomial(2)),
-        tt.Problem(RING, domain=tt.Box(levels=[[0, 1]] * 4), move_cost=1.0),
-        tt.Problem(tt.Graph.complete(4), domain=tt.Box(levels=[[0, 1]] * 4)),
+        tt.Problem(
+            RING, basis=tt.bases.Quadratic(), domain=tt.Box(levels=[[0, 1]] * 4), move_cost=1.0
+        ),
+        tt.Problem(
+            tt.Graph.complete(4), basis=tt.bases.Quadratic(), domain=tt.Box(levels=[[0, 1]] * 4)
+        ),
     ):
         with pytest.raises(tt.InvalidInput, match="another problem"):
             tt.play(tt.FixedState(other, start=[0.0] * 4), world, horizon=9)
     tt.play(tt.FixedState(binary, start=[0.0] * 4), world, horizon=9)
-    some = tt.Problem(RING, domain=tt.Box(levels={0: [0.0, 0.3, 1.0]}))
+    some = tt.Problem(RING, basis=tt.bases.Quadratic(), domain=tt.Box(levels={0: [0.0, 0.3, 1.0]}))
     tt.play(tt.FixedState(some, start=[0.3, 0.5, 0.5, 0.5]), world, horizon=9)
     for narrow in (tt.Box(low=0.2), tt.Box(high=0.7), tt.Box(levels={0: [0.0, 0.3]})):
-        policy = tt.FixedState(tt.Problem(RING, domain=narrow), start=[0.3] * 4)
+        policy = tt.FixedState(
+            tt.Problem(RING, basis=tt.bases.Quadratic(), domain=narrow), start=[0.3] * 4
+        )
         with pytest.raises(tt.InvalidInput, match="another problem"):
             tt.play(policy, world, horizon=9)
     # And not the other way round.

@@ -50,6 +50,27 @@ POLICIES: dict[str, Make] = {
         problem, start=start, seed=seed
     ),
     "LinUCB, told nothing": lambda problem, start, seed: tt.LinUCB(problem, start=start, seed=seed),
+    "PooledGraphLinUCB, told nothing": lambda problem, start, seed: tt.PooledGraphLinUCB(
+        problem, start=start, seed=seed
+    ),
+    "AdaptiveGraphLinUCB, told nothing": lambda problem, start, seed: tt.AdaptiveGraphLinUCB(
+        problem, start=start, warmup=12, seed=seed
+    ),
+    "JointLazyGraphLinUCB, told nothing": lambda problem, start, seed: tt.JointLazyGraphLinUCB(
+        problem, start=start, seed=seed
+    ),
+    "JointLazyGraphLinUCB, told the noise only": lambda problem, start, seed: (
+        tt.JointLazyGraphLinUCB(
+            problem,
+            start=start,
+            covariance=scope_covariance(problem.graph, sigma=0.3, floor=0.1),
+            joint_only=True,
+            seed=seed,
+        )
+    ),
+    "ScalarLinUCB, told nothing": lambda problem, start, seed: tt.ScalarLinUCB(
+        problem, start=start, seed=seed
+    ),
     "SteadyGraphLinUCB with all options": lambda problem, start, seed: tt.SteadyGraphLinUCB(
         problem, start=start, radius=0.5, seed=seed, rho=0.5, certify=0.5, period=7, review=False
     ),

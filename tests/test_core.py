@@ -20,6 +20,7 @@ from scipy import stats
 import trimtab as tt
 from tests.builders import random_graph, random_posterior
 from trimtab import _core
+from trimtab.estimators import NodewiseEstimators
 from trimtab.lcb import LCB
 
 STUB = Path(__file__).parents[1] / "src" / "trimtab" / "_core.pyi"
@@ -128,6 +129,10 @@ def calls() -> dict[str, Call]:
     bounds = (domain.low, domain.high, domain.level_offsets, domain.level_values)
     low, high, level_offsets, levels = bounds
     regression = book.core
+    prior = tt.Prior().bind(problem)
+    learned = NodewiseEstimators(
+        problem, reg=np.ones(m), factor=2.0, state=half, prior=prior
+    ).book.core
     return {
         "begin": (regression.begin, {"criteria": criteria}),
         "add_round": (regression.add_round, {"losses": losses}),
@@ -156,6 +161,36 @@ def calls() -> dict[str, Call]:
                 "offsets": book.offsets,
                 "criteria": criteria,
                 "phi": phi,
+            },
+        ),
+        "foresee": (regression.foresee, {"phi": phi, "count": ones}),
+        "let_wander": (learned.let_wander, {"g": 0.1, "rounds": 2, "lost": np.zeros(m)}),
+        "likelihood": (
+            learned.likelihood,
+            {
+                "criteria": criteria,
+                "phi": np.tile(phi, (3, 1)),
+                "n": np.ones((3, m)),
+                "losses": np.ones((3, m)),
+                "rounds": np.ones(3),
+                "sigma": np.ones(m),
+                "misfit": np.ones(m),
+                "grid": np.array([0.0, 0.1]),
+                "far": 9.0,
+            },
+        ),
+        "compare": (
+            learned.compare,
+            {
+                "common": 0,
+                "sigma": np.ones(m),
+                "misfit": np.ones(m),
+                "g": 0.1,
+                "few": 4,
+                "enough": 8,
+                "heard": np.zeros((4, m)),
+                "far": np.empty(m),
+                "own": np.empty(m, np.bool_),
             },
         ),
         "TriggerQueue": (_core.TriggerQueue, {"due": ones, "n": ones.copy()}),
@@ -299,6 +334,7 @@ FREE = {  # any length will do
     ("forget", "criteria"),
     ("measure", "criteria"),
     ("predict", "criteria"),
+    ("likelihood", "grid"),
     ("take_each", "criteria"),
     ("put", "criteria"),
     ("fill", "criteria"),

@@ -38,7 +38,9 @@ def test_the_shares_add_up_to_the_total(seed: int) -> None:
     """omega' Psi w = L, with psi and L from their definitions, for any weights and shares."""
     rng = np.random.default_rng(seed)
     graph = random_edges(rng, 5) if seed % 2 else random_graph(rng, 5, 6)
-    problem = tt.Problem(graph, weights=rng.uniform(0.3, 3.0, graph.criteria))
+    problem = tt.Problem(
+        graph, basis=tt.bases.Quadratic(), weights=rng.uniform(0.3, 3.0, graph.criteria)
+    )
     scopes = Factors(problem).scopes
     A = rng.uniform(0.1, 1.0, (graph.criteria, len(scopes)))
     for i, (c, scope) in product(range(graph.criteria), enumerate(scopes)):
@@ -67,7 +69,11 @@ def test_the_shares_add_up_to_the_total(seed: int) -> None:
 
 def test_equal_shares_without_weights_are_assumption_d() -> None:
     """1' Psi = (psi_C')_C: every factor counts once, however many share in it."""
-    factors = Factors(tt.Problem(tt.Graph.from_edges(4, [(0, 1), (1, 2), (0, 2), (2, 3)])))
+    factors = Factors(
+        tt.Problem(
+            tt.Graph.from_edges(4, [(0, 1), (1, 2), (0, 2), (2, 3)]), basis=tt.bases.Quadratic()
+        )
+    )
     assert factors.scopes == [[0, 1, 2], [2, 3]]
     np.testing.assert_array_equal(factors.shares[:, 0], [1 / 3, 1 / 3, 1 / 3, 0])
     psi = np.empty(factors.dim)
@@ -88,7 +94,11 @@ def test_a_monomial_of_two_factors_is_two_features() -> None:
     X = stacked(factors)
     assert np.linalg.matrix_rank(X) == factors.dim == 4
     # On an even cycle the shares do not tell everything apart.
-    ring = Factors(tt.Problem(tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])))
+    ring = Factors(
+        tt.Problem(
+            tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)]), basis=tt.bases.Quadratic()
+        )
+    )
     X = stacked(ring)
     rank = np.linalg.matrix_rank(X)
     assert rank == ring.dim - 1  # the constants: 4 of rank 3
@@ -100,7 +110,7 @@ def test_a_monomial_of_two_factors_is_two_features() -> None:
 
 def test_default_factors() -> None:
     scopes = tt.Graph.from_scopes([[0, 1], [1], [2, 0], [1, 0]], knobs=3)
-    factors = Factors(tt.Problem(scopes))
+    factors = Factors(tt.Problem(scopes, basis=tt.bases.Quadratic()))
     assert factors.scopes == [[0, 1], [0, 2], [1]]  # distinct scopes
     np.testing.assert_allclose(factors.shares[:, 2], [1 / 3, 1 / 3, 0, 1 / 3])
     balls = tt.Problem(
@@ -242,7 +252,7 @@ def test_n_star_at_ties() -> None:
 
 def test_generalised_least_squares_is_regression_on_whitened_losses() -> None:
     rng = np.random.default_rng(5)
-    problem = tt.Problem(path(4))
+    problem = tt.Problem(path(4), basis=tt.bases.Quadratic())
     factors = Factors(problem)
     S = scope_covariance(problem.graph, sigma=0.7, floor=0.3)
     joint = JointEstimator(
@@ -427,7 +437,7 @@ def test_a_lower_bound_is_proven_where_it_is_claimed() -> None:
     """On levels both solves are exact, so every look is certified; elsewhere none is."""
     graph = path(3)
     for levels in ([[0.0, 0.3, 0.7, 1.0]] * 3, None):
-        problem = tt.Problem(graph, domain=tt.Box(levels=levels))
+        problem = tt.Problem(graph, basis=tt.bases.Quadratic(), domain=tt.Box(levels=levels))
         policy = tt.JointLazyGraphLinUCB(
             problem,
             start=np.zeros(3),
@@ -626,7 +636,7 @@ def test_bad_input(case: str) -> None:
     message, bad = BAD[case]
     options: dict[str, Any] = {"start": np.full(3, 0.5), "radius": 0.5}
     with pytest.raises(tt.InvalidInput, match=message):
-        tt.JointLazyGraphLinUCB(tt.Problem(path(3)), **options | bad())
+        tt.JointLazyGraphLinUCB(tt.Problem(path(3), basis=tt.bases.Quadratic()), **options | bad())
 
 
 @pytest.mark.parametrize(
@@ -644,13 +654,13 @@ def test_bases_that_are_not_nested_are_refused(basis: tt.bases.Basis) -> None:
 
 def test_a_factor_that_nobody_shares_in_is_refused() -> None:
     with pytest.raises(tt.InvalidInput, match=r"factors\[1\] = \[0, 3\] lies within no criterion"):
-        Factors(tt.Problem(path(4)), factors=[[0, 1], [0, 3], [2, 3]])
+        Factors(tt.Problem(path(4), basis=tt.bases.Quadratic()), factors=[[0, 1], [0, 3], [2, 3]])
 
 
 def test_too_many_features_are_refused() -> None:
     graph = tt.Graph.from_scopes([range(150)], knobs=150)
     with pytest.raises(tt.InvalidInput, match="11476 features in all"):
-        Factors(tt.Problem(graph))
+        Factors(tt.Problem(graph, basis=tt.bases.Quadratic()))
 
 
 def test_a_restored_policy_has_the_same_bounds() -> None:
@@ -671,7 +681,7 @@ def test_a_restored_policy_has_the_same_bounds() -> None:
 
 
 def test_a_damaged_snapshot() -> None:
-    problem = tt.Problem(path(3))
+    problem = tt.Problem(path(3), basis=tt.bases.Quadratic())
     policy = tt.JointLazyGraphLinUCB(problem, start=np.full(3, 0.5), radius=0.5)
     saved = policy.snapshot()
     for message, spoiled in [

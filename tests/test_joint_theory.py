@@ -143,7 +143,7 @@ def test_one_round_can_multiply_the_determinant_by_two_to_the_k() -> None:
 def test_components_do_not_mix() -> None:
     """Psi V^-1 Psi' is block-diagonal, and 1'G1 <= m tr G with m of the largest component."""
     graph = tt.Graph.cliques([3, 1, 2])
-    problem = tt.Problem(graph)
+    problem = tt.Problem(graph, basis=tt.bases.Quadratic())
     joint = JointEstimator(
         Factors(problem), noise=joint_noise(None, 6), reg=0.5, factor=2.0, state=np.full(6, 0.3)
     )

@@ -429,10 +429,19 @@ def test_a_session_that_fails_has_written_nothing(journal: Journal) -> None:
 # Opening.
 
 
-def test_a_newer_format_is_refused(journal: Journal, journal_url: str, raw: Raw) -> None:
-    raw("UPDATE trimtab_format SET version = 2")
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (1, "has format 1, whose events meant another policy; .* format 2 only: begin a new store"),
+        (3, "has format 3, this trimtab reads format 2 only: upgrade trimtab"),
+    ],
+)
+def test_another_format_is_refused(
+    journal: Journal, journal_url: str, raw: Raw, version: int, message: str
+) -> None:
+    raw(f"UPDATE trimtab_format SET version = {version}")
     for read_only in (False, True):
-        with pytest.raises(InvalidInput, match="has format 2, this trimtab reads up to 1; upgrade"):
+        with pytest.raises(InvalidInput, match=message):
             open_journal(journal_url, read_only=read_only)
     raw("DELETE FROM trimtab_format")
     with pytest.raises(Damaged, match="0 format numbers"):
@@ -448,7 +457,7 @@ def test_looking_creates_nothing(journal_url: str, tmp_path: Path) -> None:
 def test_opening_again_finds_what_is_there(journal_url: str) -> None:
     for i in range(3):
         with open_journal(journal_url) as journal:
-            assert journal.format == 1
+            assert journal.format == 2
             journal.append("a", tell(i))
             assert xs(journal) == list(range(i + 1))
 

@@ -24,6 +24,7 @@ ORDER = (
     ("policies",),
     ("files",),
     ("sim", "live"),
+    ("advise",),
     ("paper", "service"),
     ("cli",),
     ("__main__",),
@@ -36,6 +37,7 @@ OUTSIDE_WORLD = """
     selectors shelve shutil signal socket sqlite3 ssl subprocess sys tempfile threading time
     typer urllib uuid
 """
+RESOLVED_LATE = {("trimtab.theory", "advise")}  # a public name that simulates, at its first use
 OUTSIDE_CALLS = {"breakpoint", "input", "open", "print"}
 
 MODULES = [
@@ -75,7 +77,7 @@ def violations(source: str, module: str, package: str) -> list[str]:
             continue
         elif target not in RANK:
             found.append(f"{module} imports {name}: name the module that defines it")
-        elif RANK[target] >= RANK[layer]:
+        elif RANK[target] >= RANK[layer] and (module, target) not in RESOLVED_LATE:
             found.append(f"{module} imports {name}: only layers to the left of {layer}")
     if RANK[layer] <= NUMERICS_ONLY:
         found += [
@@ -124,12 +126,14 @@ def test_allowed(module: str, source: str) -> None:
         ("errors", "from trimtab import arrays"),
         ("lcb", "from trimtab import Graph"),  # through the lazy table
         ("lcb", "import trimtab"),
-        ("lcb", "def f():\n    from trimtab.solvers import branch"),
-        ("lcb", "if TYPE_CHECKING:\n    from trimtab.solvers import branch"),
+        ("estimators.prior", "def f():\n    from trimtab.solvers import branch"),
+        ("estimators.prior", "if TYPE_CHECKING:\n    from trimtab.solvers import branch"),
         ("estimators.joint", "from .. import policies"),
         ("estimators.joint", "from ..policies.lazy import LinUCB"),
         ("sim.play", "from trimtab.live import tuner"),
         ("live.tuner", "import trimtab.sim.play"),
+        ("theory.lazy", "def f():\n    from trimtab import advise"),
+        ("live.tuner", "from trimtab.advise import advise"),
         ("paper.adult", "from trimtab.cli import main"),
         ("policies.base", "import logging"),
         ("policies.base", "def f():\n    from os.path import join"),

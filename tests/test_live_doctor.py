@@ -18,15 +18,24 @@ from typer.testing import CliRunner, Result
 
 import trimtab as tt
 from tests.test_live_spec import MINIMAL, RECOMMENDER, edited
+from trimtab.advise import Advice, Row, simulation
+from trimtab.advise.doctor import Outlook, advice_for, compared, examine, outlook_for
 from trimtab.cli.doctor import doctor
 from trimtab.cli.init import init
 from trimtab.live import Spec, schema
 from trimtab.live.checks import checks
 from trimtab.live.diagram import diagram
-from trimtab.live.doctor import Outlook, advice_for, examine
 from trimtab.live.example import example
 
 FUZZ = max(int(int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700")) * 0.05), 1)
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rounds in few worlds: what is said of the simulation matters here."""
+    monkeypatch.setattr(simulation, "WORK", 0.1)
+    monkeypatch.setattr(simulation, "ROUNDS", 60)
+
 
 app = typer.Typer()
 app.command()(init)
@@ -79,8 +88,8 @@ def test_doctor_shows_everything() -> None:
     for name in (*(each.name for each in spec.knobs), *(each.name for each in spec.objectives)):
         assert name in out
     assert diagram(spec) in out
-    assert "* SteadyGraphLinUCB" in out
-    assert "ok    policy: SteadyGraphLinUCB, which the bounds recommend as well" in out
+    assert "variant " in out
+    assert "ok    policy: SteadyGraphLinUCB, which costs" in out
     assert "In 5,000 rounds it looks" in out
     assert "warn" not in out
 
@@ -115,7 +124,8 @@ def test_doctor_in_json(tmp_path: Path) -> None:
     spec = Spec.read(RECOMMENDER)
     assert plain["fingerprint"] == spec.fingerprint
     assert plain["graph"]["sameness"] == ["diversity_mix"]
-    assert plain["advice"]["variant"] == "SteadyGraphLinUCB"
+    assert plain["advice"]["rows"][0]["name"] == "FixedState"
+    assert plain["advice"]["rows"][4]["bound"]["total"] > plain["advice"]["rows"][4]["cost"]
     assert plain["outlook"]["horizon"] == 1000
     assert {check["level"] for check in plain["checks"]} == {"ok"}
 
@@ -215,9 +225,8 @@ def test_how_many_steps_a_whole_range_takes(max_step: float, steps: int) -> None
 def outlook(tmp_path: Path, policy: str, horizon: int = 10_000) -> Outlook:
     path = tmp_path / "spec.toml"
     path.write_text(edited("[metrics]", f"[policy]\n{policy}\n[metrics]"), encoding="utf-8")
-    found = examine(path, horizon=horizon).outlook
-    assert found is not None
-    return found
+    spec = Spec.read(path)
+    return outlook_for(spec, spec.new_policy(), horizon)
 
 
 def test_outlook_is_an_upper_bound(tmp_path: Path) -> None:
@@ -237,7 +246,9 @@ def test_outlook_is_an_upper_bound(tmp_path: Path) -> None:
 
 def test_outlook_of_policies(tmp_path: Path) -> None:
     steady = outlook(tmp_path, "factor = 2.0")
-    assert (steady.held, steady.factor) == (21, 2.0)
+    assert (steady.held, steady.factor) == (4, 2.0)
+    assert outlook(tmp_path, "delta = 0.1\nfactor = 2.0").held == 21
+    assert outlook(tmp_path, "kind = 'AdaptiveGraphLinUCB'").held == 0  # its tour begins at once
     assert outlook(tmp_path, "factor = 3.0").looks < steady.looks
     often = outlook(tmp_path, "factor = 2.0\nperiod = 100")
     assert often.looks == pytest.approx(steady.looks + 100)
@@ -253,7 +264,8 @@ def test_outlook_of_policies(tmp_path: Path) -> None:
 def test_advice_is_that_of_theory() -> None:
     spec = Spec.read(RECOMMENDER)
     known: dict[str, Any] = {
-        "sigma": spec.beliefs.sigma,
+        "start": spec.start,
+        "prior": tt.Prior(sigma=spec.beliefs.sigma),
         "norm": spec.beliefs.norm,
         "reg": spec.beliefs.reg,
     }
@@ -261,12 +273,27 @@ def test_advice_is_that_of_theory() -> None:
     assert str(advice_for(spec, 1000, factor=3.0)) == str(direct)
 
 
-def test_a_policy_that_the_bounds_do_not_recommend(tmp_path: Path) -> None:
-    path = tmp_path / "spec.toml"
-    path.write_text(edited("[metrics]", "[policy]\nkind = 'LazyGraphLinUCB'\n[metrics]"))
-    said = [c for c in examine(path, horizon=1000).checks if c.where == "policy"]
-    assert [c.level for c in said] == ["warn"]
-    assert "the bounds recommend SteadyGraphLinUCB. It never asks" in said[0].text
+@pytest.mark.parametrize(
+    ("best", "costs", "level", "said"),
+    [
+        ("SteadyGraphLinUCB", (9.0, 2.0, 1.0), "ok", "which costs least of all"),
+        ("LazyGraphLinUCB", (9.0, 1.0, 1.1), "ok", "costs 0.12 of staying put; LazyGraphLinUCB"),
+        ("LazyGraphLinUCB", (9.0, 1.0, 2.0), "warn", "LazyGraphLinUCB costs least. Dear."),
+        ("FixedState", (1.0, 2.0, 2.0), "warn", "nothing that was simulated costs less than"),
+    ],
+)
+def test_a_policy_is_compared_with_the_one_recommended(
+    best: str, costs: tuple[float, ...], level: str, said: str
+) -> None:
+    names = ("FixedState", "LazyGraphLinUCB", "SteadyGraphLinUCB")
+    rows = tuple(
+        Row(name=name, cost=cost, ratio=cost / costs[0], against="" if name == best else "Dear.")
+        for name, cost in zip(names, costs, strict=True)
+    )
+    advice = Advice(variant=best, options={}, reasons=(), rows=rows, worlds=8, rounds=10)
+    found = compared(Spec.read(RECOMMENDER), advice)
+    assert (found.level, found.where) == (level, "policy")
+    assert said in found.text
 
 
 # The drawing.

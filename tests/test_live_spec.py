@@ -169,7 +169,11 @@ FAULTS: list[tuple[str, str, str]] = [
     ("[metrics]", "[policy]\nalram = true\n[metrics]", "policy.alram: no such key; did you mean"),
     ("[metrics]", "[policy]\nkind = 'LinUCB'\nfactor = 2\n[metrics]", "policy.factor: no such key"),
     ("[metrics]", "[policy]\nradius = 1\ndelta = 0.1\n[metrics]", "policy.radius: it replaces"),
-    ("[metrics]", "[basis]\nkind = 'fourier'\n[metrics]", "objectives.misses.norm: it is missing"),
+    (
+        "[metrics]",
+        "[basis]\nkind = 'fourier'\n[policy]\ndelta = 0.05\n[metrics]",
+        "objectives.misses.norm: it is missing",
+    ),
     (
         'name = "cache"',
         'name = "c"\nstorage = "mysql://me:pw@h/d"',
@@ -381,7 +385,9 @@ def test_problem() -> None:
     assert problem.graph == tt.Graph.from_scopes([[0], [0, 1]], knobs=2)
     assert problem.weights.tolist() == [1.0, 3.0]
     assert problem.move_cost.tolist() == [0.0, 2.5]
-    assert problem.basis == tt.bases.Quadratic()
+    assert problem.basis == tt.Problem(problem.graph).basis  # as everywhere
+    tables["policy"] = {"delta": 0.05}
+    assert Spec.from_dict(tables).problem.basis == tt.bases.Quadratic()
     assert isinstance(problem.domain, BoundBox)
     assert problem.domain.leveled.tolist() == [1]
     assert problem.domain.levels_of(1).tolist() == [0, 0.25, 0.5, 0.75, 1]
@@ -408,15 +414,21 @@ def test_bases(basis: dict[str, Any], built: object) -> None:
 
 
 def test_wide_objectives_get_no_products() -> None:
-    def basis(n: int) -> str:
+    def basis(n: int) -> dict[str, Any]:
         names = [f"x{j}" for j in range(n)]
         each = {name: {"low": 0, "high": 1, "start": 0} for name in names}
         loss = {"y": {"knobs": names, "low": 0, "high": 1}}
         return Spec.from_dict(
             {"name": "wide", "knobs": each, "objectives": loss}
-        ).resolved_basis.kind
+        ).resolved_basis.to_dict()
 
-    assert [basis(n) for n in (1, 10, 11)] == ["quadratic", "quadratic", "polynomial"]
+    assert [basis(n) for n in (1, 6, 10, 11, 101)] == [
+        {"kind": "quadratic", "powers": 6},
+        {"kind": "quadratic", "powers": 6},
+        {"kind": "quadratic", "powers": 4},
+        {"kind": "polynomial", "degree": 4},
+        {"kind": "polynomial"},
+    ]
     with pytest.raises(tt.InvalidInput, match=r"1,000 knobs make 2,001 polynomial features"):
         basis(1000)
 
@@ -489,7 +501,7 @@ def test_no_bounded_loss_is_longer_than_the_norm(knobs: int, seed: int) -> None:
 
 
 def test_beliefs() -> None:
-    tables = Spec.parse(MINIMAL).to_dict()
+    tables = Spec.parse(MINIMAL).to_dict() | {"policy": {"delta": 0.05}}
     spec = Spec.from_dict(tables)
     assert spec.beliefs.sigma is None  # one is to be estimated, so all are
     assert spec.beliefs.assumed_sigma.tolist() == [0.1, 0.1]
@@ -553,7 +565,8 @@ def test_options_reach_the_policy() -> None:
         ('kind = "guardrail"', 'kind = "signal"', True),
         ('knobs = ["ttl", "workers"]', 'knobs = ["workers", "ttl"]', True),
         ("low = 30", "low = 30.0", True),
-        ("[metrics]", "[basis]\nkind = 'quadratic'\n[metrics]", True),
+        ("[metrics]", "[basis]\nkind = 'quadratic'\npowers = 6\n[metrics]", True),
+        ("[metrics]", "[basis]\nkind = 'quadratic'\n[metrics]", False),
         ("high = 3000", "high = 4000", False),
         ('scale = "log"', 'scale = "linear"', False),
         ("weight = 3", "weight = 4", False),
@@ -570,7 +583,7 @@ def test_fingerprint(old: str, new: str, same: bool) -> None:
 
 def test_fingerprint_is_stable() -> None:
     # Journals hold it: if this fails, data of older versions will not be recognised.
-    assert Spec.parse(MINIMAL).fingerprint.startswith("f0c6772e13ee192e")
+    assert Spec.parse(MINIMAL).fingerprint.startswith("92022847ced2392c")
 
 
 # The schema.

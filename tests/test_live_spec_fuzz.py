@@ -8,14 +8,16 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trimtab as tt
 from tests.fuzzing import examples
+from trimtab.advise import simulation
+from trimtab.advise.doctor import report_on
 from trimtab.live import Constraint, Spec, schema
 from trimtab.live.diagram import diagram
-from trimtab.live.doctor import report_on
 from trimtab.live.example import example
 from trimtab.live.layout import POLICY, SPEC
 from trimtab.live.reader import parts_of
@@ -214,7 +216,12 @@ def test_doctor_on_extreme_specs(plain: dict[str, Any], data: st.DataObject) -> 
     for knob in plain["knobs"].values():
         knob["stability"] = {"move_cost": data.draw(st.sampled_from([0, 1e-9, 1e9]))}
     spec = Spec.from_dict(plain)
-    report = report_on(spec, "fuzz", horizon=data.draw(st.sampled_from([1, 1000, 10**15])))
+    with pytest.MonkeyPatch.context() as patch:  # a few rounds are enough
+        patch.setattr(simulation, "LEAST_ROUNDS", 2)
+        patch.setattr(simulation, "ROUNDS", 2)
+        patch.setattr(simulation, "STRATA", 2)
+        patch.setattr(simulation, "WORK", 0.0)
+        report = report_on(spec, "fuzz", horizon=data.draw(st.sampled_from([1, 1000, 10**15])))
     assert json.loads(json.dumps(report.to_dict()))["valid"] is report.valid
     if report.spec is None:  # the policy does not go with the problem, and says so
         assert "does not go with it" in report.checks[0].text

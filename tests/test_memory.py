@@ -57,7 +57,9 @@ def test_every_statistic_equals_direct_weighted_regression(seed: int) -> None:
     """Gaps, batches, other states and places; every round's weight is computed by itself."""
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 4, 5)
-    problem = tt.Problem(graph, weights=rng.uniform(0.5, 2.0, 5), move_cost=0.2)
+    problem = tt.Problem(
+        graph, basis=tt.bases.Quadratic(), weights=rng.uniform(0.5, 2.0, 5), move_cost=0.2
+    )
     m, cut, H = problem.criteria, problem.features.offsets[1:-1], int(rng.integers(3, 40))
     g, reg = 1.0 - 1.0 / H, rng.uniform(0.2, 3.0, m)
     policy = tt.SteadyGraphLinUCB(
@@ -118,7 +120,9 @@ def test_every_statistic_equals_direct_weighted_regression(seed: int) -> None:
 
 def test_a_whole_epoch_seen_is_the_sum_of_all_weights() -> None:
     """Constant features, everything observed: V is the plain discounted sum, round by round."""
-    problem = tt.Problem(tt.Graph.complete(1), domain=tt.Box(levels=[[0.7]]))
+    problem = tt.Problem(
+        tt.Graph.complete(1), basis=tt.bases.Quadratic(), domain=tt.Box(levels=[[0.7]])
+    )
     H, reg = 25, 0.4
     policy = tt.SteadyGraphLinUCB(problem, start=[0.7], radius=0.5, reg=reg, memory=H)
     phi = problem.phi(np.array([0.7]))
@@ -135,7 +139,9 @@ def test_a_whole_epoch_seen_is_the_sum_of_all_weights() -> None:
 
 def test_epochs_much_longer_than_the_memory_leave_nothing() -> None:
     """What is left of 10^9 rounds is H rounds at the state; the rest is reg again."""
-    problem = tt.Problem(tt.Graph.complete(1), domain=tt.Box(levels=[[0.2, 0.9]]))
+    problem = tt.Problem(
+        tt.Graph.complete(1), basis=tt.bases.Quadratic(), domain=tt.Box(levels=[[0.2, 0.9]])
+    )
     policy = tt.SteadyGraphLinUCB(problem, start=[0.2], radius=0.5, reg=2.0, memory=10)
     policy.tell([1.0], count=10**9)
     phi = problem.phi(np.array([0.2]))
@@ -182,7 +188,9 @@ def test_an_endless_memory_is_none() -> None:
 
 def test_it_fires_when_n_w_passes_c_minus_1_and_goes_on_for_ever() -> None:
     """At a state that cannot change, by hand; a discounted determinant stops growing there."""
-    problem = tt.Problem(tt.Graph.complete(1), domain=tt.Box(levels=[[0.7]]))
+    problem = tt.Problem(
+        tt.Graph.complete(1), basis=tt.bases.Quadratic(), domain=tt.Box(levels=[[0.7]])
+    )
     H, C, T = 100, 2.0, 10_000
     policy = tt.SteadyGraphLinUCB(
         problem, start=[0.7], radius=0.5, reg=0.7, memory=H, factor=C, review=False
@@ -212,7 +220,7 @@ def test_it_fires_when_n_w_passes_c_minus_1_and_goes_on_for_ever() -> None:
 
 def test_what_has_accrued_does_not_fade_when_somebody_moves_the_state() -> None:
     """(1 + n w) (1 + n' w') > C, each w in the V at which its stretch began."""
-    problem = tt.Problem(tt.Graph.complete(1))
+    problem = tt.Problem(tt.Graph.complete(1), basis=tt.bases.Quadratic())
     policy = tt.SteadyGraphLinUCB(
         problem, start=[0.3], radius=0.5, reg=100.0, memory=10, factor=2.0, review=False
     )
@@ -270,7 +278,7 @@ def test_number_of_accruals_of_many_criteria(missing: float) -> None:
 def test_events_equal_rounds(missing: float, seed: int) -> None:
     """The same looks at the same rounds, and the same matrices in the end."""
     rng = np.random.default_rng((seed, int(10 * missing)))
-    problem = tt.Problem(random_graph(rng, 5, 5), move_cost=0.3)
+    problem = tt.Problem(random_graph(rng, 5, 5), basis=tt.bases.Quadratic(), move_cost=0.3)
     world = recorded_world(problem, rng, 400, missing)
     reg = rng.uniform(0.1, 3.0, 5)
     logs, traces, snapshots = [], [], []

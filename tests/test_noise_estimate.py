@@ -36,7 +36,9 @@ def small_world(seed: int = 0) -> World:
 @cache
 def on_levels(seed: int) -> World:
     """A random world whose solves are quick, and exact."""
-    problem = tt.Problem(PATH, domain=tt.Box(levels=[(0.0, 0.25, 0.5, 0.75, 1.0)] * 3))
+    problem = tt.Problem(
+        PATH, basis=tt.bases.Quadratic(), domain=tt.Box(levels=[(0.0, 0.25, 0.5, 0.75, 1.0)] * 3)
+    )
     rng = np.random.default_rng(seed)
     theta = [rng.normal(size=int(d)) for d in problem.dims]
     return World(problem, theta=theta, noise=tt.worlds.Gaussian(SIGMAS))
@@ -254,7 +256,7 @@ def test_events_equal_rounds(kind: str, missing: float, seed: int) -> None:
     rng = np.random.default_rng((seed, int(10 * missing)))
     noise: Array = 0.2 * rng.normal(size=(600, 3))
     noise[rng.random(noise.shape) < missing] = np.nan
-    problem = tt.Problem(PATH)
+    problem = tt.Problem(PATH, basis=tt.bases.Quadratic())
     theta = [rng.normal(size=int(d)) for d in problem.dims]
     world = World(problem, theta=theta, noise=tt.worlds.Recorded(noise))
     traces, snapshots = [], []

@@ -412,12 +412,14 @@ def test_a_run_that_makes_no_sense_is_refused(options: dict[str, Any], message: 
 @pytest.mark.parametrize(
     "other",
     [
-        tt.Problem(RING),  # another move_cost
-        tt.Problem(RING, move_cost=PRICES, weights=[1, 1, 1, 1, 2]),
+        tt.Problem(RING, basis=tt.bases.Quadratic()),  # another move_cost
+        tt.Problem(RING, basis=tt.bases.Quadratic(), move_cost=PRICES, weights=[1, 1, 1, 1, 2]),
         tt.Problem(RING, move_cost=PRICES, basis=tt.bases.PairwiseQuadratic()),
         tt.Problem(RING, move_cost=PRICES, basis=tt.bases.Quadratic(normalize=False)),
-        tt.Problem(RING, move_cost=PRICES, domain=tt.Box(low=[0.1, 0, 0, 0, 0])),
-        tt.Problem(tt.Graph.complete(5), move_cost=PRICES),
+        tt.Problem(
+            RING, basis=tt.bases.Quadratic(), move_cost=PRICES, domain=tt.Box(low=[0.1, 0, 0, 0, 0])
+        ),
+        tt.Problem(tt.Graph.complete(5), basis=tt.bases.Quadratic(), move_cost=PRICES),
     ],
     ids=["move_cost", "weights", "basis", "normalize", "domain", "graph"],
 )
@@ -431,7 +433,7 @@ def test_another_problem_is_refused(other: tt.Problem) -> None:
 
 
 def test_an_equal_problem_is_accepted() -> None:
-    twin = tt.Problem(RING, move_cost=PRICES)
+    twin = tt.Problem(RING, basis=tt.bases.Quadratic(), move_cost=PRICES)
     trace = tt.play(tt.LazyGraphLinUCB(twin, start=START, radius=0.5), world(), horizon=5)
     assert trace.horizon == 5
 

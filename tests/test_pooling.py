@@ -31,7 +31,9 @@ def twins(*, move_cost: float = 0.0) -> tt.Problem:
     """Three groups of three, two and one; on levels, where solves are exact."""
     graph = tt.Graph.from_scopes(TWINS, knobs=3)
     domain = tt.Box(levels=[LEVELS] * 3)
-    return tt.Problem(graph, domain=domain, weights=WEIGHTS, move_cost=move_cost)
+    return tt.Problem(
+        graph, basis=tt.bases.Quadratic(), domain=domain, weights=WEIGHTS, move_cost=move_cost
+    )
 
 
 def world_of(problem: tt.Problem, seed: int, noise: Any) -> World:
@@ -105,7 +107,11 @@ def test_a_group_is_the_weighted_sum_of_its_members() -> None:
 
 @kinds
 def test_without_twins_it_is_the_inner_policy_bit_for_bit(kind: str) -> None:
-    problem = tt.Problem(tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), weights=[1, 2, 0.3, 1.7])
+    problem = tt.Problem(
+        tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]),
+        basis=tt.bases.Quadratic(),
+        weights=[1, 2, 0.3, 1.7],
+    )
     options: dict[str, Any] = {"start": [0.5] * 4, "reg": [0.3, 1.0, 2.0, 0.7], "seed": 3}
     options["radius"] = tt.Confidence(sigma=[0.1, 0.23, 0.3, 0.7], norm=[0.9, 1.1, 2.0, 0.3])
     alone = KINDS[kind](problem, **options)
@@ -138,6 +144,7 @@ def test_it_is_the_policy_of_the_sums_made_by_hand(kind: str) -> None:
     by_hand = KINDS[kind](
         tt.Problem(
             tt.Graph.from_scopes([[0, 1], [2], [1, 2]], knobs=3),
+            basis=tt.bases.Quadratic(),
             domain=tt.Box(levels=[LEVELS] * 3),
             move_cost=0.5,
         ),
@@ -194,7 +201,7 @@ def test_correlated_with_fixed_radii_is_not_pooling_at_all(kind: str) -> None:
 @pytest.mark.parametrize(("m", "measured"), [(2, 1.45), (4, 2.11), (10, 3.44), (50, 8.08)])
 def test_the_width_shrinks_by_more_than_the_root(m: int, measured: float) -> None:
     """Same data, Gamma about 20, no bias: sqrt(m) from the noise, the rest from the union."""
-    problem = tt.Problem(tt.Graph.from_scopes([[0, 1]] * m, knobs=2))
+    problem = tt.Problem(tt.Graph.from_scopes([[0, 1]] * m, knobs=2), basis=tt.bases.Quadratic())
     radius = tt.Confidence(sigma=0.3, norm=0.0, delta=0.05)
     options: dict[str, Any] = {"start": [0.5, 0.5], "radius": radius, "reg": 0.01}
     pooled = tt.PooledGraphLinUCB(problem, noise="independent", **options)

@@ -45,14 +45,16 @@ def last(criterion: int, x: Array) -> list[float]:
 def test_the_defaults() -> None:
     problem = Problem(GRAPH)
     assert (problem.knobs, problem.criteria) == (4, 3)
-    assert problem.basis == Quadratic()
-    assert problem.dims.tolist() == [6, 3, 10]
+    assert problem.basis == Quadratic(powers=6)
+    assert problem.dims.tolist() == [14, 7, 22]
     assert problem.domain.low.tolist() == [0.0] * 4
     assert problem.domain.high.tolist() == [1.0] * 4
     assert problem.weights.tolist() == [1.0] * 3
     assert problem.move_cost.tolist() == [0.0] * 4
     assert problem.all_criteria.tolist() == [0, 1, 2]
-    assert repr(problem) == ("Problem(Graph(knobs=4, criteria=3), basis=Quadratic(normalize=True))")
+    assert repr(problem) == (
+        "Problem(Graph(knobs=4, criteria=3), basis=Quadratic(powers=6, normalize=True))"
+    )
 
 
 def test_weights_and_costs_are_spread_copied_and_closed() -> None:

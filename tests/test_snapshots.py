@@ -152,7 +152,8 @@ def without(*names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     [
         ("not a snapshot", without("format")),
         ("not a snapshot", changed(format="one")),
-        ("format 99.*upgrade", changed(format=99)),
+        ("format 99, .* reads format 2 only: upgrade trimtab", changed(format=99)),
+        ("format 1, .* reads format 2 only: begin with a new policy", changed(format=1)),
         ("policy 'Oracle'", changed(policy="Oracle")),
         ("another problem", changed(problem="0" * 64)),
         ("incomplete: R ", without("R")),

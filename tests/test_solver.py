@@ -416,7 +416,7 @@ def test_disjoint_parts_are_solved_as_if_alone() -> None:
         ]
         weights, reg = rng.uniform(0.5, 2.0, size=6), rng.uniform(0.1, 2.0, size=6)
         radii = rng.uniform(0.1, 1.0, size=6)
-        whole = Problem(graphs[2], weights=weights)
+        whole = Problem(graphs[2], basis=Quadratic(), weights=weights)
         data = noise(whole, rng, states=6)
         current = rng.random(5)
         together = solve(posterior(whole, data, reg=reg, radii=radii), current)
@@ -426,7 +426,7 @@ def test_disjoint_parts_are_solved_as_if_alone() -> None:
             (graphs[1], [1, 3], slice(3, 6)),
         ):
             cut = [Datum(d.state[knobs], d.losses[part], d.count[part]) for d in data]
-            problem = Problem(graph, weights=weights[part])
+            problem = Problem(graph, basis=Quadratic(), weights=weights[part])
             alone = solve(posterior(problem, cut, reg=reg[part], radii=radii[part]), current[knobs])
             assert together.state[knobs] == pytest.approx(alone.state, abs=1e-6)
             value += alone.value
@@ -492,7 +492,7 @@ def test_the_same_arguments_give_the_same_answer(basis: Basis) -> None:
 
 
 def test_values_beyond_floating_point_are_refused() -> None:
-    problem = Problem(Graph.complete(2))
+    problem = Problem(Graph.complete(2), basis=Quadratic())
     lcb = posterior(problem, [], reg=np.full(2, 1e-4), radii=np.full(2, 1e308))
     with pytest.raises(SolverFailed, match=r"^the lower confidence bound is not finite "):
         solve(lcb, np.ones(2))

@@ -32,11 +32,11 @@ class Epochs:
 
 
 def run_epochs(
-    world: tt.worlds.World, policy: tt.LazyGraphLinUCB, reg: Array, horizon: int
+    world: tt.worlds.World, policy: tt.LazyGraphLinUCB, V0: list[Array], horizon: int
 ) -> Epochs:
     problem = world.problem
     rng = np.random.default_rng(5)
-    V = [lam * np.eye(int(d)) for lam, d in zip(reg, problem.dims, strict=True)]
+    V = [V0_i.copy() for V0_i in V0]
     spreads, lengths, attributions = [], [], np.zeros(problem.criteria)
     state, n, solves = policy.ask(), 0, 0
     for t in range(horizon):
@@ -51,10 +51,15 @@ def run_epochs(
             lengths.append(n)
             state, n = policy.ask(), 0
     gains = [
-        np.linalg.slogdet(V_i)[1] - d * np.log(lam)
-        for V_i, d, lam in zip(V, problem.dims, reg, strict=True)
+        np.linalg.slogdet(V_i)[1] - np.linalg.slogdet(V0_i)[1]
+        for V_i, V0_i in zip(V, V0, strict=True)
     ]
     return Epochs(np.array(spreads), np.array(gains), solves, attributions, np.array(lengths))
+
+
+def ridge(problem: tt.Problem, reg: Array) -> list[Array]:
+    """V0 = reg I, the paper's."""
+    return [lam * np.eye(int(d)) for lam, d in zip(reg, problem.dims, strict=True)]
 
 
 CASES: list[tuple[tt.bases.PairwiseQuadratic | tt.bases.Quadratic, float, float]] = [
@@ -74,7 +79,8 @@ def case(request: pytest.FixtureRequest) -> tuple[Epochs, tt.Problem, Array, flo
     policy = tt.LazyGraphLinUCB(
         world.problem, start=np.full(5, 0.5), radius=2.0, reg=reg, factor=factor, review=False
     )
-    return run_epochs(world, policy, reg, 3000), world.problem, reg, factor
+    epochs = run_epochs(world, policy, ridge(world.problem, reg), 3000)
+    return epochs, world.problem, reg, factor
 
 
 def test_lemma_number_of_epochs(case: tuple[Epochs, tt.Problem, Array, float]) -> None:
@@ -102,7 +108,7 @@ def test_paper_epoch_bound_fails_for_small_reg() -> None:
     policy = tt.LazyGraphLinUCB(
         world.problem, start=np.full(5, 0.5), radius=2.0, reg=reg, factor=factor, review=False
     )
-    assert run_epochs(world, policy, reg, 300).spreads.max() > 3.0
+    assert run_epochs(world, policy, ridge(world.problem, reg), 300).spreads.max() > 3.0
 
 
 def test_identity_of_spreads_and_gain(case: tuple[Epochs, tt.Problem, Array, float]) -> None:

@@ -115,14 +115,17 @@ def test_without_guards_it_is_the_policy_itself(tmp_path: Path, clock: Clock) ->
         assert tuner._replica.learned.policy.certificate == policy.certificate
 
 
+@pytest.mark.parametrize("told", [False, True], ids=["told nothing", "told something"])
 @pytest.mark.parametrize("kind", [*POLICY.cases])
-def test_every_policy_of_a_spec_can_be_tuned_with(tmp_path: Path, clock: Clock, kind: str) -> None:
+def test_every_policy_of_a_spec_can_be_tuned_with(
+    tmp_path: Path, clock: Clock, kind: str, told: bool
+) -> None:
     needed: dict[str, dict[str, Any]] = {
         "PooledGraphLinUCB": {"noise": "independent"},
         "AdaptiveGraphLinUCB": {"gamma": 0.2, "warmup": 12},
         "JointLazyGraphLinUCB": {"factor_norm": 3},
     }
-    spec = spec_with(policy={"kind": kind, **needed.get(kind, {})})
+    spec = spec_with(policy={"kind": kind, **(needed.get(kind, {}) if told else {})})
     with tuner_at(tmp_path, clock, spec) as tuner:
         made = play(tuner, clock, 25)
         content = tuner._replica.content()
@@ -483,7 +486,7 @@ def test_a_new_process_in_every_round_changes_nothing(
             with tuner_at(folder, clock, spec) as tuner:
                 made[processes > 1] += play(tuner, clock, 25 // processes)
     assert [d.to_dict() for d in made[0]] == [d.to_dict() for d in made[1]]
-    assert sum(bool(d.changed) for d in made[0]) > 3
+    assert sum(bool(d.changed) for d in made[0]) >= 3
     with open_journal(tmp_path / "many" / "a.db") as journal:
         snapshot = journal.load_snapshot("shop")
         assert snapshot is not None

@@ -147,10 +147,10 @@ def test_mean_of_some_criteria(basis: Any, criteria: list[int]) -> None:
 
 def test_loss_is_weighted_and_draws_are_not() -> None:
     weights = np.array([1.0, 10.0, 0.1, 3.0])
-    problem = tt.Problem(SCOPES, weights=weights)
+    problem = tt.Problem(SCOPES, basis=tt.bases.Quadratic(), weights=weights)
     world = random_world(problem, seed=1)
     plain = World(
-        tt.Problem(SCOPES),
+        tt.Problem(SCOPES, basis=tt.bases.Quadratic()),
         theta=np.split(world.theta, problem.features.offsets[1:-1]),
         noise=Gaussian(0.1),
     )
@@ -254,7 +254,7 @@ def test_losses_go_missing_at_their_rate(missing: float) -> None:
 
 
 def worlds_of_one_problem(n: int) -> list[World]:
-    problem = tt.Problem(RING)
+    problem = tt.Problem(RING, basis=tt.bases.Quadratic())
     return [random_world(problem, seed=seed) for seed in range(n)]
 
 
@@ -520,7 +520,7 @@ def test_a_state_has_one_value_per_knob(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("noise", [0.1, None, "Gaussian"])
 def test_noise_is_more_than_a_number(noise: Any) -> None:
-    problem = tt.Problem(RING)
+    problem = tt.Problem(RING, basis=tt.bases.Quadratic())
     with refused(f"noise = {noise!r}; say which, for example Gaussian({noise!r})"):
         World(problem, theta=[np.ones(d) for d in problem.dims], noise=noise)
 
@@ -548,10 +548,10 @@ def test_changes_that_make_no_sense_are_refused(worlds: int, changes: Any, messa
 @pytest.mark.parametrize(
     "other",
     [
-        tt.Problem(STAR),
+        tt.Problem(STAR, basis=tt.bases.Quadratic()),
         tt.Problem(RING, basis=PairwiseQuadratic()),
-        tt.Problem(RING, weights=[1, 1, 1, 1, 1, 2]),
-        tt.Problem(RING, move_cost=0.5),
+        tt.Problem(RING, basis=tt.bases.Quadratic(), weights=[1, 1, 1, 1, 1, 2]),
+        tt.Problem(RING, basis=tt.bases.Quadratic(), move_cost=0.5),
     ],
     ids=["graph", "basis", "weights", "move_cost"],
 )
@@ -559,5 +559,5 @@ def test_a_drifting_world_has_one_problem(other: tt.Problem) -> None:
     first, second = worlds_of_one_problem(2)
     with refused("the worlds have different problems; build them from one"):
         Drifting([first, second, random_world(other, seed=2)], changes=[5, 9])
-    twin = random_world(tt.Problem(RING), seed=2)  # equal is enough
+    twin = random_world(tt.Problem(RING, basis=tt.bases.Quadratic()), seed=2)  # equal is enough
     assert Drifting([first, second, twin], changes=[5, 9]).at(9) == (twin, None)

@@ -71,15 +71,21 @@ class ToldNothing:
 
     def __init__(self, place: Place, *, horizon: int, seed: int) -> None:
         self._policy = tt.SteadyGraphLinUCB(place.problem, start=place.start, seed=seed)
+        self._asked = self._late = False  # in this round; ever
 
     def ask(self) -> Array:
-        """The policy's state."""
+        """The policy's state; a round that was not told in time is one whose losses come later."""
+        if self._asked:
+            self._policy.tell(None)
+            self._late = True
+        self._asked = True
         return self._policy.ask()
 
     def tell(self, losses: Array, played: Array) -> None:
-        """Losses of an earlier state are told as such."""
-        now = np.array_equal(played, self._policy.ask())
-        self._policy.tell(losses, played=None if now else played)
+        """Losses of the last round, or of an earlier one if they come late."""
+        if not self._late:
+            self._asked = False
+        self._policy.tell(losses, played=played if self._late else None)
 
 
 class LiveTuner:

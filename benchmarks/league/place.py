@@ -47,14 +47,13 @@ class System(Protocol):
 class Place:
     """A world of one seed, and what everybody is told about it.
 
-    `sigma` and `norm` are known only to the players that are told everything.
+    `sigma` is known only to the players that are told everything.
     """
 
     world: System
     problem: Problem  # what the policies believe: the world's own, but for a wrong graph
     start: Array  # (k,) the settings that somebody left behind
     sigma: Array  # (m,) noise of a loss
-    norm: Array  # (m,) bound on the parameters
     spec: Spec | None = None  # of a recorded system: that of its example
 
 
@@ -78,4 +77,4 @@ def placed(world: World, seed: int, start: Sequence[float] | None = None) -> Pla
     rng = np.random.default_rng((seed, 11))
     problem = world.problem
     where = problem.domain.sample(rng) if start is None else np.array(start, np.float64)
-    return Place(world, problem, where, world.noise.scales(problem.graph), world.norms)
+    return Place(world, problem, where, world.noise.scales(problem.graph))

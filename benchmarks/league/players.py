@@ -18,13 +18,12 @@ from benchmarks.league.roster import RIVALS
 from trimtab.arrays import Array
 from trimtab.policies import Policy
 
-FACTOR = 2.0  # of all our lazy policies: what Algorithm 1 has in the paper
 FIXED, MIDDLE = "fixed", "middle"
 NOTHING, TUNER, EVERYTHING = "told nothing", "Tuner", "told everything"
 
 
 class ToldEverything:
-    """A policy of this library, told the noise of each loss and the norm of its parameters."""
+    """A policy of this library, told the noise of each loss."""
 
     def __init__(
         self,
@@ -34,15 +33,8 @@ class ToldEverything:
         seed: int,
         horizon: int,
     ) -> None:
-        told = tt.Confidence(sigma=place.sigma, norm=place.norm, form="tempered")
-        self.policy = kind(
-            place.problem,
-            start=place.start,
-            radius=told,
-            reg=told.balanced_reg,
-            factor=FACTOR,
-            seed=seed,
-        )
+        told = tt.Prior(sigma=place.sigma)
+        self.policy = kind(place.problem, start=place.start, prior=told, seed=seed)
 
     def ask(self) -> Array:
         """The policy's state."""
@@ -107,7 +99,7 @@ class Entry:
 
 
 def _everything(name: str, kind: Callable[..., Policy]) -> Entry:
-    what = "told noise and norms; tempered radius, reg balanced, factor 2"
+    what = "the same prior, told the noise of each loss"
     return Entry(name, partial(ToldEverything, kind=kind), what, ours=True)
 
 
@@ -122,7 +114,7 @@ ENTRIES = (
     Entry(
         NOTHING,
         ToldNothing,
-        "the default policy of a spec with ranges, neither noise nor norms",
+        "the recommended policy, which learns noise and ranges by itself",
         ours=True,
         files=("players.py", "live.py"),
     ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.league.place import Place, Setting
 from benchmarks.league.smoother import Smoother, smoothed
-from benchmarks.league.surface import nearest_norms, searched
+from benchmarks.league.surface import searched
 from benchmarks.proving.recording import Recording
 from trimtab.arrays import Array, Ints
 from trimtab.live import Spec
@@ -152,10 +152,9 @@ def recorded(system: str) -> Recorded:
 def place(seed: int, *, system: str) -> Place:
     """The system at the start of its spec; seeds differ in the noise alone."""
     world = recorded(system)
-    norms = nearest_norms(world.problem, world.means)
     start = world.spec.start
     sigma = np.maximum(world.spread(start), QUIET)
-    return Place(world, world.problem, start, sigma, norms, world.spec)
+    return Place(world, world.problem, start, sigma, world.spec)
 
 
 def settings() -> tuple[Setting, ...]:

@@ -100,4 +100,4 @@ def _placed(
     problem = Problem(tt.Graph.from_scopes(scopes, knobs=knobs), move_cost=price)
     world = Surface(problem, means, Gaussian(SIGMA))
     where = np.random.default_rng((seed, 11)).random(knobs) if start is None else start
-    return Place(world, problem, where, world.noise.scales(problem.graph), world.norms)
+    return Place(world, problem, where, world.noise.scales(problem.graph))

@@ -13,7 +13,6 @@ from trimtab.problem import Problem
 from trimtab.sim.worlds.noise import Noise
 from trimtab.solvers import Solution
 
-PROBES = 1000  # random states at which the nearest parameters are fitted
 SEARCH, KEPT, SHRINK, LEAST = 8192, 16, 0.7, 1e-4  # of the search for the best state
 
 
@@ -52,11 +51,6 @@ class Surface:
         """The best state that a search finds."""
         return searched(self.problem, self.means)
 
-    @cached_property
-    def norms(self) -> Array:
-        """The length of the parameters that come nearest to the losses: (m,)."""
-        return nearest_norms(self.problem, self.means)
-
 
 def searched(problem: Problem, means: Callable[[Array], Array]) -> Solution:
     """The best of many random states, after ever smaller random steps from the best of them."""
@@ -77,14 +71,3 @@ def searched(problem: Problem, means: Callable[[Array], Array]) -> Solution:
     values = totals(states)
     place = int(np.argmin(values))
     return Solution(state=states[place], value=float(values[place]), lower_bound=None)
-
-
-def nearest_norms(problem: Problem, means: Callable[[Array], Array]) -> Array:
-    """The lengths of the parameters that come nearest to the losses at random states: (m,)."""
-    rng = np.random.default_rng(1)
-    states = np.array([problem.domain.sample(rng) for _ in range(PROBES)])
-    losses = means(states)
-    phi = np.array([problem.phi(state) for state in states])
-    parts = np.split(phi, problem.features.offsets[1:-1], axis=1)
-    fits = [np.linalg.lstsq(A, y, rcond=1e-6)[0] for A, y in zip(parts, losses.T, strict=True)]
-    return np.array([np.linalg.norm(theta) for theta in fits])

@@ -105,16 +105,15 @@ def drifting(seed: int, *, graph: tt.Graph, price: float, changes: Sequence[int]
     parts = [quadratic(1000 * n + seed, graph=graph, price=price) for n in range(len(changes) + 1)]
     worlds = [part.world for part in parts if isinstance(part.world, World)]
     first = parts[0]
-    norm = np.max([part.norm for part in parts], axis=0)
     world = Drifting(worlds, changes=changes)
-    return Place(world, world.problem, first.start, first.sigma, norm)
+    return Place(world, world.problem, first.start, first.sigma)
 
 
 def wrong_graph(seed: int, *, graph: tt.Graph, believed: tt.Graph, price: float) -> Place:
     """A world of which the policies are told another graph."""
     true = quadratic(seed, graph=graph, price=price)
     problem = Problem(believed, basis=PairwiseQuadratic(), move_cost=price)
-    return Place(true.world, problem, true.start, true.sigma, true.norm)
+    return Place(true.world, problem, true.start, true.sigma)
 
 
 def unequal(graph: tt.Graph) -> Gaussian:

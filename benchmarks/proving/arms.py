@@ -63,7 +63,7 @@ class Rival:
     ) -> None:
         unknown = np.full(len(spec.objectives), np.nan)
         nowhere = cast(System, None)  # the real system is the world
-        place = Place(nowhere, spec.problem, spec.start, unknown, unknown)
+        place = Place(nowhere, spec.problem, spec.start, unknown)
         self._spec, self._searcher = spec, kind(place, horizon=horizon, seed=seed)
         self._state: Array = spec.start
 

@@ -43,6 +43,13 @@ inline void add_datum(double* R, Index n, Sweep& sweep) {
     }
 }
 
+// The loss y at features x, so many times, is what the next sweep adds.
+inline void set_datum(const double* x, double y, double weight, Index d, Sweep& sweep) {
+    const double root = std::sqrt(weight);
+    for (Index f = 0; f < d; ++f) sweep.x[f] = root * x[f];
+    sweep.x[d] = root * y;
+}
+
 struct MeanAndSpread {
     double mean;    // phi' theta
     double spread;  // phi' V^{-1} phi

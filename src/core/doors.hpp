@@ -40,6 +40,15 @@ std::span<T> sized(const Vector<T>& array, Index size, const char* name) {
     return view;
 }
 
+// The array has these rows and columns.
+template <class T>
+std::span<T> table(const Matrix<T>& array, Index rows, Index columns, const char* name) {
+    if (static_cast<Index>(array.shape(0)) != rows || static_cast<Index>(array.shape(1)) != columns)
+        refuse(std::string(name) + " must have " + std::to_string(rows) + " rows and " +
+               std::to_string(columns) + " columns");
+    return {array.data(), array.size()};
+}
+
 // Every entry is an index below `end`.
 inline ConstIndices indices(const Vector<const Index>& array, Index end, const char* name) {
     const ConstIndices view = view_of(array);

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "alarm.hpp"
 #include "box_bound.hpp"
 #include "descent.hpp"
 #include "doors.hpp"
@@ -9,6 +10,7 @@
 #include "elimination.hpp"
 #include "events.hpp"
 #include "features.hpp"
+#include "level.hpp"
 #include "links.hpp"
 #include "local_update.hpp"
 #include "objective.hpp"
@@ -97,6 +99,53 @@ void add_rounds(const HeldRegression& self, const Matrix<const T>& losses) {
     self.view.add_rounds(losses.data(), static_cast<Index>(losses.shape(0)));
 }
 
+// Every criterion has a level, and factors of its data alone.
+void check_levels(const Regression& all) {
+    if (all.R0.empty() || all.alone.empty()) refuse("levels need R0 and alone, which are empty");
+    for (Index i = 0; i < all.criteria(); ++i)
+        if (all.dim(i) == 0) refuse("criterion " + std::to_string(i) + " has no constant feature");
+}
+
+nb::object likelihood(const HeldRegression& self, const InIndices& criteria,
+                      const Matrix<const double>& phi, const Matrix<const double>& n,
+                      const Matrix<const double>& losses, const InReals& rounds,
+                      const InReals& sigma, const InReals& misfit, const InReals& grid,
+                      double far) {
+    check_levels(self.view);
+    const ConstIndices which = criteria_of(self, criteria);
+    const Index epochs = size_of(view_of(rounds)), s = size_of(which);
+    Index width = 0;
+    for (const Index i : which) width += self.view.dim(i);
+    const Diary diary{which,
+                      table(phi, epochs, width, "phi"),
+                      table(n, epochs, s, "n"),
+                      table(losses, epochs, s, "losses"),
+                      view_of(rounds),
+                      sized(sigma, s, "sigma"),
+                      sized(misfit, s, "misfit"),
+                      far};
+    std::vector<double> found;
+    for (const double g : view_of(grid)) found.push_back(diary.likelihood(self.view, g));
+    return owned(std::move(found));
+}
+
+Index compare(const HeldRegression& self, Index common, const InReals& sigma, const InReals& misfit,
+              double g, Index few, Index enough, const Matrix<double>& heard, const OutReals& far,
+              const Vector<bool>& own) {
+    const Index m = self.view.criteria();
+    const Reals rows = table(heard, 4, m, "heard");
+    const Alarm alarm{sized(sigma, m, "sigma"),
+                      sized(misfit, m, "misfit"),
+                      g,
+                      few,
+                      enough,
+                      slice(rows, 0, m),
+                      slice(rows, m, 2 * m),
+                      slice(rows, 2 * m, 3 * m),
+                      slice(rows, 3 * m, 4 * m)};
+    return alarm.compare(self.view, common, sized(far, m, "far"), sized(own, m, "own"));
+}
+
 void bind_regression(nb::module_& module) {
     nb::class_<HeldRegression>(module, "Regression")
         .def("__init__", &read_regression, "arrays"_a)
@@ -112,7 +161,7 @@ void bind_regression(nb::module_& module) {
         .def(
             "add_round",
             [](const HeldRegression& self, const InReals& losses) {
-                self.view.add_round(sized(losses, self.view.criteria(), "losses"));
+                return self.view.add_round(sized(losses, self.view.criteria(), "losses"));
             },
             "losses"_a.noconvert())
         .def("add_rounds", &add_rounds<double>, "losses"_a.noconvert())
@@ -146,13 +195,32 @@ void bind_regression(nb::module_& module) {
             },
             "criteria"_a.noconvert(), "phi"_a.noconvert(), "losses"_a.noconvert(),
             "count"_a.noconvert())
+        .def(
+            "foresee",
+            [](const HeldRegression& self, const InReals& phi, const InIndices& count) {
+                self.view.foresee(sized(phi, size_of(self.view.phi), "phi"),
+                                  sized(count, self.view.criteria(), "count"));
+            },
+            "phi"_a.noconvert(), "count"_a.noconvert())
         .def("flush", &on_criteria<&Regression::flush, Index>, "criteria"_a.noconvert(), "common"_a)
         .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index, Index>,
              "criteria"_a.noconvert(), "common"_a, "rounds"_a, "memory"_a)
         .def("forget", &on_criteria<&Regression::forget, Index, Index>, "criteria"_a.noconvert(),
              "common"_a, "skipped"_a)
         .def("measure", &on_criteria<&Regression::measure, double>, "criteria"_a.noconvert(),
-             "factor"_a);
+             "factor"_a)
+        .def(
+            "let_wander",
+            [](const HeldRegression& self, double g, Index rounds, const OutReals& lost) {
+                check_levels(self.view);
+                let_wander(self.view, g, rounds, sized(lost, self.view.criteria(), "lost"));
+            },
+            "g"_a, "rounds"_a, "lost"_a.noconvert())
+        .def("likelihood", &likelihood, "criteria"_a.noconvert(), "phi"_a.noconvert(),
+             "n"_a.noconvert(), "losses"_a.noconvert(), "rounds"_a.noconvert(),
+             "sigma"_a.noconvert(), "misfit"_a.noconvert(), "grid"_a.noconvert(), "far"_a)
+        .def("compare", &compare, "common"_a, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a,
+             "few"_a, "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 
@@ -185,7 +253,8 @@ std::pair<nb::object, nb::object> predict(const InReals& R, const InIndices& blo
                                           const InIndices& offsets, const InIndices& criteria,
                                           const InReals& phi) {
     const ConstIndices at = view_of(offsets), starts = sized(blocks, size_of(at), "blocks");
-    const ConstReals factors = view_of(R), x = view_of(phi);
+    if (at.empty()) refuse("offsets must not be empty");
+    const ConstReals factors = sized(R, starts.back(), "R"), x = sized(phi, at.back(), "phi");
     std::vector<double> means, spreads, u;
     for (const Index i : rows_of(criteria, at, size_of(x), "criteria")) {
         const Index d = at[i + 1] - at[i];

@@ -72,7 +72,7 @@ struct Regression {
         return d;
     }
 
-    // V_i = V0_i and b_i = 0.
+    // V_i = V0_i, and b_i is what it starts at.
     void begin(ConstIndices which) const {
         for (const Index i : which) {
             if (!R0.empty()) {
@@ -110,12 +110,12 @@ struct Regression {
         return sum;
     }
 
-    // One more round, seen by every criterion: the whole work of a frozen round.
-    void add_round(ConstReals losses) const {
-        if (low.empty())
-            add_to_sums(losses.data(), shift.data(), total.data(), squares.data(), criteria());
-        else
-            add_cut_round(losses.data());
+    // One more round, seen by every criterion: the whole work of a frozen round. How many losses
+    // were cut.
+    Index add_round(ConstReals losses) const {
+        if (!low.empty()) return add_cut_round(losses.data());
+        add_to_sums(losses.data(), shift.data(), total.data(), squares.data(), criteria());
+        return 0;
     }
 
     // Several rounds, (rows, m), one after another; criteria in pieces whose sums fit a cache.
@@ -163,6 +163,20 @@ struct Regression {
         for (const Index i : which) take(i, &x[offsets[i]], losses[i], count[i], sweep);
     }
 
+    // Widths shrink as if the losses of so many rounds at features x had come: the expected ones,
+    // which change no estimate.
+    void foresee(ConstReals x, ConstIndices count) const {
+        Sweep sweep(widest() + 1);
+        for (Index i = 0; i < criteria(); ++i) {
+            if (count[i] == 0) continue;
+            const Index d = dim(i);
+            const double* here = &x[offsets[i]];
+            const double expected = mean_and_spread(factor(i), here, d, sweep.x.view().data()).mean;
+            set_datum(here, expected, static_cast<double>(count[i]), d, sweep);
+            add_datum(factor(i), d + 1, sweep);
+        }
+    }
+
     // The sums of these criteria go into their factors, as one weighted datum each.
     void flush(ConstIndices which, Index common) const {
         Sweep sweep(widest(which) + 1);
@@ -194,7 +208,7 @@ struct Regression {
         }
     }
 
-    // V_i = V0_i and b_i = 0 again for these criteria, and nothing in their sums.
+    // V_i = V0_i and b_i as it started again for these criteria, and nothing in their sums.
     void forget(ConstIndices which, Index common, Index skipped) const {
         begin(which);
         for (const Index i : which) {
@@ -225,7 +239,7 @@ private:
     };
 
     // The cuts are written down in a second pass, and only if there is one.
-    void add_cut_round(const double* losses) const {
+    Index add_cut_round(const double* losses) const {
         const double *lo = low.data(), *hi = high.data();
         const Index m = criteria();
         const Index beyond =
@@ -237,6 +251,7 @@ private:
                 excess[i] += losses[i] - x;
             }
         }
+        return beyond;
     }
 
     // The loss y, a mean of `count` rounds, cut at its limits: a mean strays less than one loss.
@@ -290,14 +305,12 @@ private:
     // The factor of criterion i takes in the loss y at its features x: V += weight x x'.
     void weigh_in(Index i, const double* x, double y, double weight, Sweep& sweep) const {
         const Index d = dim(i);
-        const double root = std::sqrt(weight);
-        for (Index f = 0; f < d; ++f) sweep.x[f] = root * x[f];
-        sweep.x[d] = root * (offset.empty() ? y : y - offset[i]);
+        set_datum(x, offset.empty() ? y : y - offset[i], weight, d, sweep);
         add_datum(factor(i), d + 1, sweep);
         if (!alone.empty()) add_datum(&alone[blocks[i]], d + 1, sweep);
     }
 
-    // V_i = (1 - lost) V_i + lost V0_i, b_i = (1 - lost) b_i.
+    // V_i = (1 - lost) V_i + lost V0_i, and b_i likewise.
     void fade(Index i, double lost, Sweep& sweep) const {
         const Index d = dim(i);
         const double kept = std::sqrt(1.0 - lost), root = std::sqrt(lost);
@@ -307,7 +320,7 @@ private:
             if (R0.empty())
                 sweep.x[j] = root * std::sqrt(reg[i]);
             else
-                for (Index r = j; r < d; ++r)
+                for (Index r = j; r <= d; ++r)
                     sweep.x[r] = root * R0[blocks[i] + triangle_size(r) + j];
             add_datum(factor(i), d + 1, sweep);
         }

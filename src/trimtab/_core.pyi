@@ -8,19 +8,20 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 class Regression:
     """Lazy ridge regressions over the arrays of a `Book`, which it keeps and writes to."""
 
     def __init__(self, arrays: Any) -> None: ...
     def begin(self, criteria: Ints) -> None:
-        """V_i is what it starts at, b_i = 0."""
+        """V_i and b_i are what they start at."""
 
     def begin_again(self, criteria: Ints) -> None:
         """V_i starts at another place, and all data are added to it again."""
 
-    def add_round(self, losses: Array) -> None:
-        """One more round, seen by every criterion; losses beyond their limits are cut."""
+    def add_round(self, losses: Array) -> int:
+        """One more round, seen by every criterion; how many losses were cut at their limits."""
 
     def add_rounds(self, losses: Array | Floats) -> None:
         """Several rounds, (n, m), where nothing is cut."""
@@ -36,6 +37,9 @@ class Regression:
     def take_each(self, criteria: Ints, phi: Array, losses: Array, count: Ints) -> None:
         """Each criterion has seen a loss of its own at features phi."""
 
+    def foresee(self, phi: Array, count: Ints) -> None:
+        """Widths shrink as if so many rounds at features phi had come; no estimate changes."""
+
     def flush(self, criteria: Ints, common: int) -> None:
         """The sums of these criteria go into their factors, as one weighted datum each."""
 
@@ -43,10 +47,41 @@ class Regression:
         """The same where data lose 1/memory of their weight in a round."""
 
     def forget(self, criteria: Ints, common: int, skipped: int) -> None:
-        """V_i is what it started at and b_i = 0 again, and nothing is in the sums."""
+        """V_i and b_i are what they started at again, and nothing is in the sums."""
 
     def measure(self, criteria: Ints, factor: float) -> None:
         """The estimated loss, w_i and n*_i at the deployed state."""
+
+    def let_wander(self, g: float, rounds: int, lost: Array) -> None:
+        """All levels wander for so many rounds; `lost` counts what is forgotten by this."""
+
+    def likelihood(
+        self,
+        criteria: Ints,
+        phi: Array,
+        n: Array,
+        losses: Array,
+        rounds: Array,
+        sigma: Array,
+        misfit: Array,
+        grid: Array,
+        far: float,
+    ) -> Array:
+        """Of epochs, each given those before, in logarithms, if levels wander by g of the grid."""
+
+    def compare(
+        self,
+        common: int,
+        sigma: Array,
+        misfit: Array,
+        g: float,
+        few: int,
+        enough: int,
+        heard: Array,
+        far: Array,
+        own: Bools,
+    ) -> int:
+        """Fill in how far off each is, and whether from its own losses; how many were compared."""
 
 class TriggerQueue:
     """When each criterion is due, by due - n, two arrays that it reads; a tournament tree."""

@@ -141,9 +141,14 @@ def rows_of_losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
     return array, False
 
 
-def counts(value: ArrayLike, size: int, name: str = "count") -> Ints:
-    """One whole number of rounds, at least 1, per criterion."""
-    array = per_item(value, size, name, "criterion", low=1.0, strict=False)
+def counts(
+    value: ArrayLike, size: int, name: str = "count", *, losses: Array | None = None
+) -> Ints:
+    """One whole number of rounds per criterion, at least 1; 0 will do where the loss is NaN."""
+    low = 1.0 if losses is None else 0.0
+    array = per_item(value, size, name, "criterion", low=low, strict=False)
+    if losses is not None:
+        refuse_where((array < 1.0) & ~np.isnan(losses), array, name, "is below 1; count the rounds")
     refuse_where(array != np.floor(array), array, name, "is not whole; it counts rounds")
     refuse_where(array > MOST_ROUNDS, array, name, f"is above {MOST_ROUNDS:g}; tell it in parts")
     return array.astype(np.int64)
@@ -164,3 +169,6 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The same array, closed for writing."""
     array.flags.writeable = False
     return array
+
+
+NOBODY: Ints = read_only(np.empty(0, np.int64))  # no criteria

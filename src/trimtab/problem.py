@@ -15,6 +15,7 @@ from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 
 PROBES = 16  # states at which two bases are told apart
+POWERS = 6  # of the default basis
 
 
 class Problem:
@@ -31,7 +32,7 @@ class Problem:
 
     Args:
         graph: which criterion reads which knobs.
-        basis: how the knobs of a scope become features; `Quadratic` by default.
+        basis: how the knobs of a scope become features; `Quadratic(powers=6)` by default.
         domain: where the knobs may be; every knob in [0, 1] by default.
         weights: how much each criterion counts, all positive; 1 each by default.
         move_cost: the price of moving a knob by 1, one number or one per knob.
@@ -54,7 +55,7 @@ class Problem:
             raise InvalidInput(f"basis is {basis!r}; give one of tt.bases, for example Quadratic()")
         self.graph = graph
         self.domain = (Box() if domain is None else domain).bind(graph.knobs)
-        self.basis: Basis = Quadratic() if basis is None else basis
+        self.basis: Basis = Quadratic(powers=POWERS) if basis is None else basis
         self.features = self.basis.bind(graph, self.domain)
         self.weights: Array = read_only(
             per_item(

@@ -24,6 +24,8 @@ from trimtab.graph import Graph
 
 Template = list[tuple[int, int, int, int]]
 ONE = (0, 0, 0, 0)
+HIGHEST = 16
+TOO_HIGH = f"powers above {HIGHEST} are all alike on [0, 1]"
 
 
 class MonomialBasis(Protocol):
@@ -78,8 +80,8 @@ class Polynomial(MonomialBasis):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "degree", whole(self.degree, "degree", low=1))
-        if self.degree > 16:
-            raise InvalidInput(f"degree = {self.degree}; powers above 16 are all alike on [0, 1]")
+        if self.degree > HIGHEST:
+            raise InvalidInput(f"degree = {self.degree}; {TOO_HIGH}")
 
     def template(self, n: int) -> Template:
         """The powers of one knob after another."""
@@ -125,16 +127,32 @@ class PairwiseQuadratic(MonomialBasis):
 
 @dataclass(frozen=True, kw_only=True)
 class Quadratic(MonomialBasis):
-    """A 1, the knobs of the scope, their squares and all their products: the default."""
+    """A 1, the knobs of the scope, their squares and all their products: the default.
 
+    With ``powers`` above 2 each knob has its higher powers too, for losses that saturate, fall off
+    a cliff or have a second valley. A `Prior` learns how large that part is, and whether there is
+    any.
+
+    >>> Quadratic(powers=4).template(1)
+    [(0, 0, 0, 0), (0, 1, 0, 0), (0, 2, 0, 0), (0, 3, 0, 0), (0, 4, 0, 0)]
+    """
+
+    powers: int = 2
     normalize: bool = True
     needs_centre = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "powers", whole(self.powers, "powers", low=2))
+        if self.powers > HIGHEST:
+            raise InvalidInput(f"powers = {self.powers}; {TOO_HIGH}")
+
     def template(self, n: int) -> Template:
-        """Constant, linear, square and mixed rows."""
+        """Constant, linear, square, mixed and higher rows."""
         linear = [(j, 1, 0, 0) for j in range(n)]
         squares = [(j, 2, 0, 0) for j in range(n)]
-        return [ONE, *linear, *squares, *((a, 1, b, 1) for a, b in combinations(range(n), 2))]
+        mixed = [(a, 1, b, 1) for a, b in combinations(range(n), 2)]
+        higher = [(j, p, 0, 0) for j in range(n) for p in range(3, self.powers + 1)]
+        return [ONE, *linear, *squares, *mixed, *higher]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,7 +172,7 @@ class MonomialArrays:
 
 
 class Monomials:
-    """The monomial feature maps of all criteria, as index arrays for the kernels."""
+    """The monomial feature maps of all criteria, as index arrays for the core."""
 
     def __init__(self, arrays: MonomialArrays, bounds: Array, graph: Graph) -> None:
         self.arrays = arrays

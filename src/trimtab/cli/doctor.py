@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from trimtab.advise.doctor import Outlook, Report
     from trimtab.live.checks import Check
-    from trimtab.live.doctor import Outlook, Report
     from trimtab.live.spec import Spec
 
 COLOURS = {"ok": "green", "warn": "yellow", "error": "red"}
@@ -22,12 +22,12 @@ COLOURS = {"ok": "green", "warn": "yellow", "error": "red"}
 def doctor(
     path: Annotated[Path, typer.Argument(help="The spec, a TOML file.")],
     horizon: Annotated[
-        int, typer.Option(min=1, max=10**15, help="Rounds that the bounds are for.")
+        int, typer.Option(min=1, max=10**15, help="Rounds to advise for.")
     ] = 100_000,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Check a spec; show who depends on what, which policy fits and what to expect of it."""
-    from trimtab.live.doctor import examine
+    from trimtab.advise.doctor import examine
 
     report = examine(path, horizon=horizon)
     if json:
@@ -64,7 +64,7 @@ def _print(report: Report, console: Console) -> None:
     console.print(diagram(spec, plain=plain), soft_wrap=True)
     console.print("\nChecks", style="bold")
     _print_checks(report.checks, console, places=True)
-    console.print("\nWhich policy: bounds of all variants", style="bold")
+    console.print("\nWhich policy: all variants, simulated", style="bold")
     console.print(str(report.advice), soft_wrap=True)
     console.print("\nWhat to expect", style="bold")
     for line in _expectations(spec, report.outlook):
@@ -125,7 +125,7 @@ def _objectives(spec: Spec) -> Table:
 
 
 def _expectations(spec: Spec, outlook: Outlook) -> list[str]:
-    from trimtab.theory.advice import figure
+    from trimtab.advise.advice import figure
 
     T = f"{outlook.horizon:,} rounds"
     lines = []

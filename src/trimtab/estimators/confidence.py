@@ -13,8 +13,7 @@ from trimtab.errors import InvalidInput
 from trimtab.estimators.fading import anew
 from trimtab.estimators.noise import LEAST_DF, sigma_bound
 
-Form = Literal["logdet", "paper", "tempered"]
-TEMPER = 0.15  # see docs/decisions/0012
+Form = Literal["logdet", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +56,16 @@ class Confidence:
 
     With Gamma_i = log det V_i - d_i log reg_i and m criteria:
 
-    ========  =========================================================================
-    form      beta_i
-    ========  =========================================================================
-    logdet    sigma_i sqrt(Gamma_i + 2 log(m / delta)) + sqrt(reg_i) norm_i
-    paper     sigma_i sqrt(d_i log((1 + n_i L_i^2 / reg_i) / delta)) + sqrt(reg_i) norm_i
-    tempered  0.15 times logdet
-    ========  =========================================================================
+    ======  =========================================================================
+    form    beta_i
+    ======  =========================================================================
+    logdet  sigma_i sqrt(Gamma_i + 2 log(m / delta)) + sqrt(reg_i) norm_i
+    paper   sigma_i sqrt(d_i log((1 + n_i L_i^2 / reg_i) / delta)) + sqrt(reg_i) norm_i
+    ======  =========================================================================
 
     The first is valid at all times and for all criteria together. The second is
     the paper's Lemma (confidence ellipsoid); it is kept for reproduction. Where data fade,
-    `fading.anew` is added under the first root; no form covers the drift itself.
-
-    The third proves nothing, and certificates say so. It is for those who would rather
-    pay less than know more: the proven radius covers the worst direction of every criterion at
-    all times, so that policies explore for thousands of rounds what hardly matters.
-    ``docs/decisions/0012`` has the experiment that chose the factor.
+    `fading.anew` is added under the first root; neither covers the drift itself.
 
     Deviation: the paper's form has no union over the criteria and too small a
     log(1/delta) term for d_i = 1, so that its ellipsoids fail far more often than
@@ -86,6 +79,11 @@ class Confidence:
     one state: until then policies keep the start state, whatever their `cold_start`, and
     then make their first solve. A criterion that is never observed keeps them there. The
     radius may shrink; bounds that need one for all rounds take the largest.
+
+    With a ``prior`` whose spread and sigma were given, V_i starts at its V0 instead of reg_i I,
+    Gamma_i is log det V_i - log det V0_i, and the bias is sigma_i norm_i, with the prior's sigma:
+    `norm` then bounds the length of theta_i, less the prior's mean, in V0, divided by sigma. That
+    is its distance from the mean in the prior's standard deviations.
 
     >>> Confidence(sigma=0.1, norm=2.0).balanced_reg
     0.0025000000000000005
@@ -101,7 +99,8 @@ class Confidence:
 
     Args:
         sigma: the noise of each criterion's loss (sub-Gaussian scale), None to estimate it.
-        norm: a bound on the length of each criterion's true parameter.
+        norm: a bound on the length of each criterion's true parameter; with a prior, in its
+            standard deviations.
         delta: the probability that any ellipsoid ever fails.
         form: which of the formulas.
     """
@@ -114,7 +113,7 @@ class Confidence:
     def __post_init__(self) -> None:
         number(self.delta, "delta", low=0.0, strict=True, high=1.0)
         if self.form not in get_args(Form):
-            raise InvalidInput(f"form = {self.form!r}; choose 'logdet', 'paper' or 'tempered'")
+            raise InvalidInput(f"form = {self.form!r}; choose 'logdet' or 'paper'")
         for name in ("norm",) if self.sigma is None else ("sigma", "norm"):
             value = np.asarray(getattr(self, name))
             per_item(value, value.size, name, "criterion", low=0.0, strict=name == "sigma")
@@ -158,11 +157,6 @@ class BoundConfidence:
         return self.form == "logdet"
 
     @property
-    def share(self) -> float:
-        """beta as a share of the radius that its form is made from."""
-        return TEMPER if self.form == "tempered" else 1.0
-
-    @property
     def least_df(self) -> int:
         """Degrees of freedom of pure error before any radius holds: 0 if the noise is known."""
         return LEAST_DF if self.sigma is None else 0
@@ -179,8 +173,7 @@ class BoundConfidence:
         bias = np.sqrt(evidence.reg) * self.norm[at]
         # Where nothing has been seen there is no noise in the estimate, only bias.
         unseen = evidence.seen == 0 if self.sigma is None else np.zeros(at.size, bool)
-        beta = np.where(unseen, bias, self.noise(evidence) * np.sqrt(inside) + bias)
-        return np.asarray(self.share * beta)
+        return np.where(unseen, bias, self.noise(evidence) * np.sqrt(inside) + bias)
 
     def noise(self, evidence: Evidence) -> Array:
         """sigma of the criteria that the evidence is about, or a bound on it."""

@@ -28,6 +28,7 @@ from trimtab.problem import Problem
 
 UNDECIDED, INCLUDED, EXCLUDED, FIXED = range(4)
 NAMES = ("undecided", "included", "excluded", "fixed")
+LEVEL = 0.05  # the probability that some edge is decided wrongly, under the posterior
 
 
 class Edge(NamedTuple):
@@ -159,6 +160,30 @@ class Edges:
 _EVIDENCE = ("statistic", "threshold", "size", "bound", "decision", "round")
 
 
+def posterior_radii(problem: Problem, edges: Edges, sigma: Array) -> Array:
+    """The radii that make a test of all edges wrong with probability 0.05, by the posterior: (m,).
+
+    With a prior theta_G is normal about its estimate, and its squared distance from it, in the
+    metric of the test, is sigma^2 times chi-square with as many degrees as G has features. Every
+    edge has an equal share of the probability; a criterion has the radius of its largest group.
+
+    Args:
+        problem: on the graph as it is known now.
+        edges: of the super-graph.
+        sigma: (m,) the noise of each criterion.
+    """
+    from scipy.special import chdtri
+
+    share = LEVEL / max(int((edges.decision != FIXED).sum()), 1)
+    widest = np.ones(problem.criteria)
+    for i in np.unique(edges.criterion[edges.open]).tolist():
+        mine = (edges.criterion == i) & edges.open
+        for unit in np.unique(edges.unit[mine]):
+            knobs = edges.knob[mine & (edges.unit == unit)]
+            widest[i] = max(widest[i], features_of(problem, i, knobs).size)
+    return np.asarray(sigma * np.sqrt(chdtri(widest, share)))
+
+
 class Regression:
     """One criterion's regression, as far as tests of its edges need it."""
 
@@ -205,7 +230,10 @@ def orthonormal(problem: Problem, criterion: int) -> Coordinates:
 
 def group(problem: Problem, map_: Coordinates, criterion: int, knobs: Ints) -> tuple[Ints, Array]:
     """The features that these knobs own, G, and C, so that their size is |C' theta_G|."""
-    features = problem.features
-    owned = [features.owned(criterion, int(j)) for j in knobs]
-    G = np.unique(np.concatenate(owned))
+    G = features_of(problem, criterion, knobs)
     return G, map_.B[np.ix_(G, np.flatnonzero(map_.columns(knobs)))]
+
+
+def features_of(problem: Problem, criterion: int, knobs: Ints) -> Ints:
+    """The features of a criterion that these knobs own, G."""
+    return np.unique(np.concatenate([problem.features.owned(criterion, int(j)) for j in knobs]))

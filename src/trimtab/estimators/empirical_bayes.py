@@ -24,6 +24,7 @@ from trimtab.estimators.book import Book
 from trimtab.estimators.prior import BoundPrior, Prior
 
 SPREAD, SPREAD_SD = 12.0, 1.2  # of the spread, in units of the typical noise, and of its log
+BEND_SD = 0.6  # of the log of how much losses bend beyond a quadratic
 NOISE_SD = 2.0  # of the log of a noise around the typical one
 SPREADS = np.linspace(-4.0, 4.0, 33)  # logs that are tried, around the expected spread
 NOISES = np.linspace(-1.5, 1.5, 13)  # and around the last noise
@@ -38,6 +39,7 @@ class Scales:
     spread: Array  # (m,) S_i
     sigma: Array  # (m,)
     doubt: float  # the standard deviation of the log of the common spread
+    bend: int  # which factor of the prior's roots
 
     @property
     def ratio(self) -> Array:
@@ -45,7 +47,7 @@ class Scales:
         return np.asarray((self.sigma / self.spread) ** 2)
 
 
-def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None) -> Scales:
+def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None, lost: Array) -> Scales:
     """Spread and noise of all criteria.
 
     Args:
@@ -56,14 +58,11 @@ def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None) -> S
     """
     guess = _guess(book, prior) if last is None else last
     typical = float(np.median(guess / prior.unit))
-    spectra = _spectra(book, data, prior)
     spreads = SPREAD * typical * np.exp(SPREADS)  # in units
-    total = -0.5 * ((SPREADS) / SPREAD_SD) ** 2
-    tables = []
-    for criteria, spectrum in spectra:
-        table = _table(spectrum, guess[criteria], spreads, typical, prior, criteria)
-        total += np.logaddexp.reduce(table, axis=2).sum(axis=0)
-        tables.append(table)
+    fits = [_fit(book, data, lost, prior, roots, guess, spreads, typical) for roots in prior.roots]
+    likely = np.array([np.logaddexp.reduce(total) for total, _ in fits])
+    bend = int(np.argmax(likely - 0.5 * (np.log(prior.bends) / BEND_SD) ** 2))
+    total, tables = fits[bend]
     chance = np.exp(total - total.max())
     chance /= chance.sum()
     logs = np.log(spreads)
@@ -71,7 +70,7 @@ def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None) -> S
     doubt = float(np.sqrt(chance @ (logs - middle) ** 2))
     sigma = np.empty(guess.size)
     best = int(np.argmin(np.abs(logs - middle)))
-    for (criteria, _), table in zip(spectra, tables, strict=True):
+    for criteria, table in tables:
         share = np.exp(table[:, best] - table[:, best].max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         squares = (guess[criteria, None] * np.exp(NOISES)) ** 2
@@ -82,7 +81,28 @@ def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None) -> S
         spread=spread if prior.spread is None else prior.spread,
         sigma=sigma if prior.sigma is None else prior.sigma,
         doubt=0.0 if prior.spread is not None and prior.sigma is not None else doubt,
+        bend=bend,
     )
+
+
+def _fit(
+    book: Book,
+    data: Array,
+    lost: Array,
+    prior: BoundPrior,
+    roots: Array,
+    guess: Array,
+    spreads: Array,
+    typical: float,
+) -> tuple[Array, list[tuple[Ints, Array]]]:
+    """The log of the chance of each spread, and the tables that it is made of, with one bend."""
+    total = -0.5 * (SPREADS / SPREAD_SD) ** 2
+    tables = []
+    for criteria, spectrum in _spectra(book, data, lost, prior, roots):
+        table = _table(spectrum, guess[criteria], spreads, typical, prior, criteria)
+        total += np.logaddexp.reduce(table, axis=2).sum(axis=0)
+        tables.append((criteria, table))
+    return total, tables
 
 
 def _guess(book: Book, prior: BoundPrior) -> Array:
@@ -107,7 +127,9 @@ class Spectrum:
     n: Array  # (g,)
 
 
-def _spectra(book: Book, data: Array, prior: BoundPrior) -> list[tuple[Ints, Spectrum]]:
+def _spectra(
+    book: Book, data: Array, lost: Array, prior: BoundPrior, roots: Array
+) -> list[tuple[Ints, Spectrum]]:
     """The spectra of criteria of equal dimension, some at a time.
 
     The level of a loss says nothing of its spread: where a criterion has a constant feature, only
@@ -119,7 +141,7 @@ def _spectra(book: Book, data: Array, prior: BoundPrior) -> list[tuple[Ints, Spe
         alike = np.flatnonzero(dims == d)
         for first in range(0, alike.size, PIECE):
             criteria = alike[first : first + PIECE]
-            L = _triangles(prior.roots, book.blocks[criteria], d)[:, :d, :d]
+            L = _triangles(roots, book.blocks[criteria], d)[:, :d, :d]
             R = _triangles(data, book.blocks[criteria], d)
             A = R @ R.transpose(0, 2, 1)
             n = book.seen[criteria].astype(np.float64)
@@ -129,6 +151,7 @@ def _spectra(book: Book, data: Array, prior: BoundPrior) -> list[tuple[Ints, Spe
             weight = column[np.arange(known.size), level[known]]
             A[known] -= column[:, :, None] * column[:, None, :] / weight[:, None, None]
             n[known] -= 1.0
+            n = np.maximum(n - lost[criteria], 0.0)
             X = np.linalg.solve(L, A[:, :d, :d])
             values, Q = np.linalg.eigh(np.linalg.solve(L, X.transpose(0, 2, 1)))
             g = np.einsum("gji,gj->gi", Q, np.linalg.solve(L, A[:, :d, d, None])[:, :, 0])
@@ -182,21 +205,27 @@ def _table(
 # In a snapshot: NaN stands for what is learned, and for what was not learned yet.
 
 
-def scales_to_plain(prior: BoundPrior | None, scales: Scales | None) -> dict[str, Any]:
-    """What the prior was told, and what was learned, as plain scalars and arrays."""
-    if prior is None:
-        return {}
+def prior_to_plain(prior: BoundPrior) -> dict[str, Any]:
+    """What the prior was told, as plain arrays."""
     nothing = np.full(prior.unit.size, np.nan)
-    told = {name: getattr(prior, name) for name in ("spread", "sigma")}
-    saved = {f"prior.{name}": (nothing if x is None else x).copy() for name, x in told.items()}
-    for name in ("spread", "sigma"):
-        saved[f"learned.{name}"] = nothing if scales is None else getattr(scales, name).copy()
-    return {**saved, "learned.doubt": np.inf if scales is None else scales.doubt}
+    told = {name: getattr(prior, name) for name in ("spread", "sigma", "least")}
+    return {f"prior.{name}": (nothing if x is None else x).copy() for name, x in told.items()}
+
+
+def scales_to_plain(prior: BoundPrior, scales: Scales | None) -> dict[str, Any]:
+    """What was learned, as plain scalars and arrays."""
+    nothing = np.full(prior.unit.size, np.nan)
+    return {
+        "learned.spread": nothing if scales is None else scales.spread.copy(),
+        "learned.sigma": nothing.copy() if scales is None else scales.sigma.copy(),
+        "learned.doubt": np.inf if scales is None else scales.doubt,
+        "learned.bend": 0 if scales is None else scales.bend,
+    }
 
 
 def prior_from_plain(saved: Mapping[str, Any]) -> Prior:
-    """The prior that `scales_to_plain` saw."""
-    told = {name: np.array(saved[f"prior.{name}"]) for name in ("spread", "sigma")}
+    """The prior that `prior_to_plain` saw."""
+    told = {name: np.array(saved[f"prior.{name}"]) for name in ("spread", "sigma", "least")}
     return Prior(**{name: None if np.isnan(x).any() else x for name, x in told.items()})
 
 
@@ -205,4 +234,4 @@ def scales_from_plain(saved: Mapping[str, Any]) -> Scales | None:
     spread, sigma = (np.array(saved[f"learned.{name}"]) for name in ("spread", "sigma"))
     if np.isnan(spread).any():
         return None
-    return Scales(spread, sigma, float(saved["learned.doubt"]))
+    return Scales(spread, sigma, float(saved["learned.doubt"]), int(saved["learned.bend"]))

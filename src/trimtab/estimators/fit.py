@@ -79,7 +79,7 @@ def lack_of_fit(
     >>> for s in (0.0, 0.5, 1.0, 0.5):  # the truth is quadratic
     ...     policy.place([s])
     ...     for y in (s - 0.5) ** 2 + 0.01 * rng.normal(size=20):
-    ...         policy.learner.observe([y], played=None, count=1)
+    ...         cut = policy.learner.observe([y], played=None, count=1)
     >>> policy.place([1.0])
     >>> found = lack_of_fit(policy.learner.estimators, norm=1.0)
     >>> found.rejected.tolist(), found.data.tolist(), found.df.tolist()

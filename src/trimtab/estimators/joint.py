@@ -24,8 +24,11 @@ from trimtab.estimators.book import NEVER, TIE
 from trimtab.estimators.factor import triangle_size, unpack
 from trimtab.estimators.joint_model import Factors
 from trimtab.estimators.joint_noise import JointNoise
+from trimtab.estimators.joint_prior import JointData, JointPrior
+from trimtab.estimators.nodewise import UNKNOWN
 
 _ARRAYS = ("R", "part", "correction")
+_DATA = ("alone", "H", "W", "T")  # kept beside where V starts at a prior
 _SCALARS = ("full", "gain", "since")
 
 
@@ -51,11 +54,21 @@ class JointEstimator:
         reg: the ridge parameter; V starts at reg I.
         factor: C > 1, by how much the determinant must grow to trigger.
         state: the state deployed first.
+        prior: if given, V starts at r K instead, where r is set by `start_at`, and observations
+            are weighed as it says.
     """
 
     def __init__(
-        self, factors: Factors, *, noise: JointNoise, reg: float, factor: float, state: Array
+        self,
+        factors: Factors,
+        *,
+        noise: JointNoise,
+        reg: float,
+        factor: float,
+        state: Array,
+        prior: JointPrior | None = None,
     ) -> None:
+        noise = noise if prior is None else prior.noise
         m, d = factors.problem.criteria, factors.dim
         self.factors, self.noise, self.reg, self.factor = factors, noise, reg, factor
         self.Q = np.eye(m) if noise.precision is None else noise.precision
@@ -63,6 +76,13 @@ class JointEstimator:
         self.R = np.zeros(triangle_size(d + 1))  # the augmented factor, as in `factor`
         rows = np.arange(d)
         self.R[rows * (rows + 3) // 2] = np.sqrt(reg)
+        self.prior = prior
+        if prior is not None:
+            self.R[:] = prior.start(UNKNOWN, 0.0)
+        self.alone = np.zeros(0 if prior is None else self.R.size)  # the factor without V's start
+        self.H = np.zeros((0, m) if prior is None else (d, m))  # sums of Psi' P, P and P y
+        self.W = np.zeros((0, m) if prior is None else (m, m))
+        self.T = np.zeros(0 if prior is None else m)
         self.gain = 0.0  # Gamma = log det V - d_eff log reg
         self.since = 0.0  # log det V - log det V(tau)
         self.full = 0  # rounds of the deployed state that everybody has seen
@@ -127,12 +147,15 @@ class JointEstimator:
 
     # What happens when the state changes.
 
-    def absorb(self, n: Ints, mean: Array) -> None:
+    def absorb(self, n: Ints, mean: Array, zero: Array | None = None) -> None:
         """Carry what was seen of the deployed state into V and b.
 
-        `n` and `mean` are how often each criterion was seen, and its mean loss: (m,).
+        `n` and `mean` are how often each criterion was seen, and its mean loss: (m,). `zero`
+        are the losses that count as 0.
         """
-        self._take(self.Psi, self.full * self.Q + self.part, self.Q @ (n * mean) + self.correction)
+        P = self.full * self.Q + self.part
+        pull = self.Q @ (n * mean) + self.correction
+        self._take(self.Psi, P, pull if zero is None else pull - P @ zero)
         self.full = 0
         self.part[:] = 0.0
         self.correction[:] = 0.0
@@ -172,7 +195,34 @@ class JointEstimator:
             growth = _log_det(U @ U.T)
             self.gain += growth
             self.since += growth
-            add_data(self.R, np.column_stack((X, np.linalg.solve(H, pull[seen]))))
+            rows = np.column_stack((X, np.linalg.solve(H, pull[seen])))
+            add_data(self.R, rows)
+            if self.prior is not None:
+                add_data(self.alone, rows)
+                self.H += Psi.T @ P
+                self.W += P
+                self.T += pull
+
+    # A prior.
+
+    def start_at(self, ratio: float, sigma: float) -> None:
+        """V starts at r K from now on, as if it always had; everything was absorbed."""
+        if self.prior is not None:
+            n = self.factors.dim + 1
+            self.R[:] = self.prior.start(ratio, sigma)
+            first = np.diag(unpack(self.R, 0, n))[:-1]
+            add_data(self.R, np.ascontiguousarray(unpack(self.alone, 0, n).T))
+            self.gain = float(2.0 * np.log(np.diag(unpack(self.R, 0, n))[:-1] / first).sum())
+            self.measure()
+
+    def data(self, seen: int, squares: float) -> JointData:
+        """All that was seen, so many losses, with these squares about the means of states."""
+        A = unpack(self.alone, 0, self.factors.dim + 1)
+        b = A[:-1, :-1] @ A[-1, :-1]
+        c = float(A[-1] @ A[-1]) + squares
+        return JointData(
+            A=A[:-1, :-1] @ A[:-1, :-1].T, b=b, c=c, n=seen, H=self.H, W=self.W, T=self.T
+        )
 
     # What the estimate says.
 
@@ -190,14 +240,18 @@ class JointEstimator:
 
     # Memory.
 
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return _ARRAYS if self.prior is None else _ARRAYS + _DATA
+
     def snapshot(self) -> dict[str, Any]:
         """Everything that changes, as plain arrays and scalars."""
-        saved: dict[str, Any] = {name: getattr(self, name).copy() for name in _ARRAYS}
+        saved: dict[str, Any] = {name: getattr(self, name).copy() for name in self._arrays}
         return saved | {name: getattr(self, name) for name in _SCALARS}
 
     def restore(self, saved: Mapping[str, Any], state: Array) -> None:
         """Become what `snapshot` saw at the state; the arrays are known to fit."""
-        for name in _ARRAYS:
+        for name in self._arrays:
             getattr(self, name)[:] = saved[name]
         self.full = int(saved["full"])
         self.gain, self.since = float(saved["gain"]), float(saved["since"])

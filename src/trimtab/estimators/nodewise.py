@@ -14,14 +14,15 @@ since tau_i. `flush` carries the sums into the factors, by one weighted datum ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from trimtab._core import TriggerQueue, predict
-from trimtab.arrays import Array, Ints, read_only
+from trimtab.arrays import NOBODY, Array, Ints, read_only
 from trimtab.bases.features import spans
 from trimtab.estimators import fading
 from trimtab.estimators.book import NEVER, Book
@@ -36,6 +37,20 @@ UNKNOWN = 1.0 / 144.0  # r, before anything is known: losses change by 12 times 
 Owed = Callable[[Ints, Ints], tuple[Array, Array]]
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How far a loss may be from what is expected of it, (m,) each."""
+
+    sigma: Array  # the noise of one loss
+    misfit: Array  # what the basis may miss of it
+    deviations: Array  # of noise, estimate and misfit together
+
+    def half(self, spread: Array, count: Ints | int = 1) -> Array:
+        """For means of `count` losses where the estimate has this spread: (m,)."""
+        variance = self.sigma**2 * (spread + 1.0 / count) + self.misfit**2
+        return np.asarray(self.deviations * np.sqrt(variance))
+
+
 class NodewiseEstimators:
     """The regressions of all criteria of a problem, and their clocks.
 
@@ -45,6 +60,7 @@ class NodewiseEstimators:
         factor: C > 1, by how much a determinant must grow to trigger.
         state: the state deployed first.
         prior: if given, V_i starts at r_i K_i instead, where r_i is set by `start_at`.
+        known: whether V_i starts where the prior's own spread and noise have it, and stays there.
     """
 
     def __init__(
@@ -55,6 +71,7 @@ class NodewiseEstimators:
         factor: float,
         state: Array,
         prior: BoundPrior | None = None,
+        known: bool = False,
     ) -> None:
         self.problem, self.reg, self.factor, self.prior = problem, reg, factor, prior
         m, d = problem.criteria, problem.dims
@@ -81,15 +98,17 @@ class NodewiseEstimators:
             reg=reg,
             R0=np.zeros(0 if prior is None else int(blocks[-1])),
             alone=np.zeros(0 if prior is None else int(blocks[-1])),
-            offset=np.zeros(0 if prior is None or not problem.has_constants else m),
+            offset=np.zeros(0 if prior is None or known or not problem.has_constants else m),
             low=np.full(0 if prior is None else m, -np.inf),
             high=np.full(0 if prior is None else m, np.inf),
             cut=np.zeros(0 if prior is None else m, np.int64),
             excess=np.zeros(0 if prior is None else m),
             data=np.zeros(m, np.int64),
         )
-        if prior is not None:
-            self._start_at(np.full(m, UNKNOWN), np.zeros(m))
+        if prior is not None and known:
+            self._start_at(prior.ratio, np.asarray(prior.sigma), prior.usual)
+        elif prior is not None:
+            self._start_at(np.full(m, UNKNOWN), np.zeros(m), prior.usual)
         self.book.core.begin(problem.all_criteria)
         self.memory = NEVER  # H, in rounds
         self._aged = 0  # the round clock when data last lost weight
@@ -101,31 +120,41 @@ class NodewiseEstimators:
 
     # The sums: what a round does while the state stays.
 
-    def add(self, losses: Array, count: Ints | None, *, complete: bool = False) -> None:
+    def add(self, losses: Array, count: Ints | None, *, complete: bool = False) -> Ints:
         """Add losses of the deployed state: means of `count` rounds, NaN where none was seen.
 
-        `complete` tells that none is missing, which makes a single round much cheaper.
+        `complete` tells that none is missing, which makes a single round much cheaper. Returns the
+        criteria of which the loss was cut.
         """
+        book, cut = self.book, NOBODY
         if complete and count is None and self._ready:
-            self.book.core.add_round(losses)
+            if book.core.add_round(losses):
+                cut = np.flatnonzero((losses < book.low) | (losses > book.high))
             self._common += 1
-            return
+            return cut
         ones = np.ones(losses.size, np.int64) if count is None else count
-        self.book.core.add_some(losses, ones, self._common)
-        self._ready = bool((self.book.tells > -self._common).all())
+        before = book.cut.copy()
+        book.core.add_some(losses, ones, self._common)
+        self._ready = bool((book.tells > -self._common).all())
         self._reschedule(self.problem.all_criteria)
+        return np.flatnonzero(book.cut != before)
 
-    def add_rows(self, rows: Array) -> None:
-        """Add several rounds of the deployed state, (n, m), in which nothing is missing."""
+    def add_rows(self, rows: Array) -> Ints:
+        """Add several rounds of the deployed state, (n, m), in which nothing is missing.
+
+        Returns the criteria of which a loss was cut.
+        """
+        before = self.book.cut.copy()
         if not self._ready:
             self.add(rows[0].astype(np.float64), None)
             rows = rows[1:]
         if self.prior is not None:
             for row in rows:
                 self.add(row.astype(np.float64), None, complete=True)
-            return
+            return np.flatnonzero(self.book.cut != before)
         self.book.core.add_rounds(rows)
         self._common += len(rows)
+        return NOBODY
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
         """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
@@ -147,13 +176,29 @@ class NodewiseEstimators:
             mean, squares = owed(waiting, rounds[rounds > 0])
             self.book.core.add_owed(waiting, mean, squares, self._common, self._skipped)
 
-    def add_elsewhere(self, losses: Array, count: Ints, state: Array) -> None:
-        """Add losses of another state, at once: a weighted datum for each criterion observed."""
+    def add_elsewhere(
+        self, losses: Array, count: Ints, state: Array, limits: Limits | None = None
+    ) -> Ints:
+        """Add losses of another state, at once: a weighted datum for each criterion observed.
+
+        Returns the criteria of which the loss was cut.
+        """
         observed = np.flatnonzero(~np.isnan(losses))
         phi = np.empty_like(self.book.phi)
-        self.problem.features.fill(phi, state, observed)
+        self.problem.features.fill(phi, state, self.problem.all_criteria)
+        cut = NOBODY
+        if limits is not None:
+            raw, book = losses, self.book
+            mean, spread = self._predicted(phi)
+            half = limits.half(spread, np.maximum(count, 1))
+            middle = mean + (book.offset if book.offset.size else 0.0)
+            losses = np.clip(raw, middle - half, middle + half)
+            cut = observed[losses[observed] != raw[observed]]
+            book.cut[cut] += count[cut]
+            book.excess[cut] += (count * (raw - losses))[cut]
         self.book.core.take_each(observed, phi, losses, count)
         self.measure(observed)
+        return cut
 
     def triggered(self) -> Ints:
         """The criteria whose determinant has passed the factor since their clock was reset."""
@@ -179,12 +224,12 @@ class NodewiseEstimators:
         return self._skipped
 
     def skipped_to(self, common: int, skipped: int) -> None:
-        """A kernel has let rounds pass, and left the losses of some owed."""
+        """The core has let rounds pass, and left the losses of some owed."""
         self._common, self._skipped = common, skipped
         self._ready = False
 
     def flushed(self) -> None:
-        """A kernel has carried sums into factors."""
+        """The core has carried sums into factors."""
         self._ready = False
 
     # The matrices: what happens when the state changes.
@@ -216,10 +261,13 @@ class NodewiseEstimators:
         self.book.core.measure(criteria, self.factor)
         self._reschedule(criteria)
 
-    def set_factor(self, factor: float) -> None:
-        """Trigger by another factor from now on."""
-        self.factor = factor
-        self.measure(self.problem.all_criteria)
+    def cut(self) -> Ints:
+        """The criteria of which a loss of the deployed state was cut since the last flush."""
+        return np.flatnonzero(self.book.cut)
+
+    def observed(self) -> Ints:
+        """How often each criterion was observed at all: (m,)."""
+        return self._common + self.book.n + self.book.seen
 
     def frozen(self) -> tuple[Ints, Array]:
         """How often each criterion was observed at the deployed state, and its mean loss there."""
@@ -229,34 +277,39 @@ class NodewiseEstimators:
     def forget(self, criteria: Ints) -> None:
         """Start these criteria anew, with V as it began and without what the sums hold."""
         self.book.core.forget(criteria, self._common, self._skipped)
+        if self.prior is not None:
+            self.book.pure_df[criteria] = 0
+            self.book.pure_error[criteria] = 0.0
         self.measure(criteria)
 
-    def expect(self, sigma: Array, misfit: Array, deviations: Array) -> None:
-        """Cut losses of the deployed state that are so many deviations from what is expected.
-
-        A deviation is that of noise, estimate and what the basis may miss together.
-        """
+    def expect(self, limits: Limits) -> None:
+        """Cut losses of the deployed state that are beyond these limits of what is expected."""
         book = self.book
-        half = deviations * np.sqrt(sigma**2 * (1.0 + book.spread) + misfit**2)
+        half = limits.half(book.spread)
         middle = book.mean + (book.offset if book.offset.size else 0.0)
         book.low[:], book.high[:] = middle - half, middle + half
 
-    def widen(self, criteria: Ints, most: float) -> None:
-        """What these criteria have learned counts as that many rounds from now on, at most."""
+    def widen(self, criteria: Ints, most: float, sigma: Array) -> None:
+        """What these criteria have learned counts as that many rounds from now on, at most.
+
+        Their noise is as given, (m,): losses before and after a change differ by more.
+        """
         for i in criteria.tolist():
             block = slice(self.book.blocks[i], self.book.blocks[i + 1])
             share = min(most / max(int(self.book.seen[i]), 1), 1.0)
             self.book.alone[block] *= np.sqrt(share)
             self.book.seen[i] = int(np.ceil(share * self.book.seen[i]))
+            self.book.pure_df[i] = int(np.ceil(share * self.book.pure_df[i]))
+            self.book.pure_error[i] = self.book.pure_df[i] * sigma[i] ** 2
         self.book.core.begin_again(criteria)
         self.measure(criteria)
 
-    def start_at(self, ratio: Array, sigma: Array) -> None:
+    def start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
         """V_i starts at r_i K_i from now on, (m,), as if it always had; all were flushed."""
-        self._start_at(ratio, sigma)
+        self._start_at(ratio, sigma, bend)
         self.book.core.begin_again(self.problem.all_criteria)
 
-    def _start_at(self, ratio: Array, sigma: Array) -> None:
+    def _start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
         if self.prior is not None:
             book = self.book
             times = np.repeat(np.sqrt(ratio), np.diff(book.blocks))
@@ -265,13 +318,43 @@ class NodewiseEstimators:
                 book.blocks[1:] - d - 1, d
             )  # R0' theta = sqrt(r) S L' mean = sigma L' mean
             times[last] = np.repeat(sigma, d)
-            book.R0[:] = times * self.prior.roots
+            book.R0[:] = times * self.prior.roots[bend]
+
+    def longest(self, radii: Array) -> Array:
+        """No parameter in the ellipsoids of these radii is longer, before any data: (m,)."""
+        book = self.book
+        if not book.R0.size:
+            return np.asarray(radii / np.sqrt(self.reg))
+        found = np.empty(radii.size)
+        for i in range(radii.size):
+            R, v, _ = self.split(i)
+            least = float(np.linalg.eigvalsh(R @ R.T)[0])
+            found[i] = np.linalg.norm(np.linalg.solve(R.T, v)) + radii[i] / np.sqrt(least)
+        return found
 
     def spreads(self, state: Array) -> Array:
         """w_i of all criteria at any state, as of their last flush: (m,)."""
-        book, problem = self.book, self.problem
-        phi = problem.phi(state)
-        return predict(book.R, book.blocks, book.offsets, problem.all_criteria, phi)[1]
+        return self._predicted(self.problem.phi(state))[1]
+
+    def _predicted(self, phi: Array) -> tuple[Array, Array]:
+        book = self.book
+        return predict(book.R, book.blocks, book.offsets, self.problem.all_criteria, phi)
+
+    @contextmanager
+    def foreseeing(self, rounds: Iterable[tuple[Array, Ints]]) -> Iterator[None]:
+        """Inside, widths count these rounds (state, count of each criterion) as observed.
+
+        Estimates do not change, and afterwards everything is as it was.
+        """
+        kept = None
+        for state, count in rounds:
+            kept = self.book.R.copy() if kept is None else kept
+            self.book.core.foresee(self.problem.phi(state), count)
+        try:
+            yield
+        finally:
+            if kept is not None:
+                self.book.R[:] = kept
 
     def _reschedule(self, criteria: Ints) -> None:
         if criteria.size == self.problem.criteria:

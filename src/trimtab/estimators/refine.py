@@ -109,19 +109,26 @@ def refit(estimators: NodewiseEstimators, smaller: Problem) -> dict[str, Any]:
     """What a snapshot of the estimators would hold, had they always been on the smaller problem.
 
     Everything must be flushed. The ridge parameter follows the scale of the features, so
-    that V is the sub-block of the old V in the new units; clocks are left to the caller.
+    that V is the sub-block of the old V in the new units; clocks are left to the caller, and
+    with a prior where V starts (`NodewiseEstimators.start_at`).
     """
     problem, book = estimators.problem, estimators.book
     saved = estimators.snapshot()
     blocks, reg, gain = [], estimators.reg.copy(), book.gain.copy()
+    alone = []  # with a prior, the data without it
     for i in range(problem.criteria):
         d = int(problem.dims[i])
         A = unpack(book.R, int(book.blocks[i]), d + 1)
         kept, ratio = kept_features(problem, smaller, i)
         L = sub_factor(A, kept, ratio)
         blocks.append(L[np.tril_indices(len(L))])
+        if estimators.prior is not None:
+            data = sub_factor(unpack(book.alone, int(book.blocks[i]), d + 1), kept, ratio)
+            alone.append(data[np.tril_indices(len(data))])
         if L is not A:
             reg[i] *= ratio**2
             gain[i] = 2.0 * np.log(np.diag(L)[:-1]).sum() - kept.size * np.log(reg[i])
-    total = int(smaller.features.offsets[-1])
-    return saved | {"R": np.concatenate(blocks), "gain": gain, "reg": reg, "phi": np.zeros(total)}
+    total, R = int(smaller.features.offsets[-1]), np.concatenate(blocks)
+    if alone:
+        saved |= {"alone": np.concatenate(alone), "R0": R}
+    return saved | {"R": R, "gain": gain, "reg": reg, "phi": np.zeros(total)}

@@ -76,7 +76,9 @@ def _of_noise(spec: Spec) -> Iterator[Check]:
         text = f"unknown for {', '.join(unknown)}, and therefore estimated for all objectives"
         yield Check("warn", "objectives: noise", text)
     elif unknown:
-        yield Check("ok", "objectives: noise", "estimated from the first 21 rounds")
+        learned = "learned from the first rounds on"
+        text = learned if spec.policy.recommended else "estimated from the first 21 rounds"
+        yield Check("ok", "objectives: noise", text)
     else:
         yield Check("ok", "objectives: noise", "given for every objective")
 

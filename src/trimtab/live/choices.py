@@ -12,9 +12,13 @@ import numpy as np
 from trimtab import bases
 from trimtab.bases import Basis
 from trimtab.errors import InvalidInput
+from trimtab.problem import POWERS
 
 WIDEST_QUADRATIC = 10  # knobs of an objective up to which "auto" learns products: 66 features
-LEARN_BY_PRIOR = ("SteadyGraphLinUCB", "LazyGraphLinUCB", "AsyncLazyGraphLinUCB", "LinUCB")
+BENDS = ((6, POWERS), (100, 4))  # knobs up to which each has so many powers; 2 beyond
+PROOF = frozenset(
+    {"delta", "radius", "reg", "factor_norm"}
+)  # options that ask for the paper's ridge
 MOST_FEATURES = 2000  # of one objective: a matrix of 32 MB
 
 
@@ -23,22 +27,36 @@ class BasisChoice:
     """The features through which every objective sees its knobs.
 
     ``auto`` is quadratic where no objective depends on more than 10 knobs, so that it can tell
-    how two knobs act together, and else polynomial of degree 2, which cannot.
+    how two knobs act together, and else polynomial, which cannot. With the recommended prior each
+    knob has higher powers too, so that losses may bend more than a parabola does.
     """
 
     kind: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)  # degree; dim, lengthscale, seed
 
-    def resolved(self, widest: int) -> BasisChoice:
-        """The choice with ``auto`` decided, for objectives of at most so many knobs."""
+    def resolved(self, widest: int, *, bends: bool) -> BasisChoice:
+        """The choice with ``auto`` decided, for objectives of at most so many knobs.
+
+        Args:
+            widest: the most knobs of any objective.
+            bends: whether losses may bend more than a parabola: where a prior learns by how much.
+        """
         if self.kind != "auto":
             return self
-        return BasisChoice(kind="quadratic" if widest <= WIDEST_QUADRATIC else "polynomial")
+        powers = next((p for most, p in BENDS if bends and widest <= most), 2)
+        if widest > WIDEST_QUADRATIC:
+            return BasisChoice(kind="polynomial", options={"degree": powers} if powers > 2 else {})
+        return BasisChoice(kind="quadratic", options={"powers": powers} if powers > 2 else {})
 
     @property
     def degree(self) -> int:
         """The degree of a polynomial basis."""
         return int(self.options.get("degree", 2))
+
+    @property
+    def powers(self) -> int:
+        """The highest power of a knob in a quadratic basis."""
+        return int(self.options.get("powers", 2))
 
     def build(self) -> Basis:
         """The basis itself."""
@@ -48,7 +66,7 @@ class BasisChoice:
             return bases.Polynomial(self.degree)
         if self.kind == "fourier":
             return bases.FourierFeatures(**{"dim": 50, **self.options})
-        return bases.Quadratic()
+        return bases.Quadratic(powers=self.powers)
 
     def features(self, knobs: int) -> int:
         """How many features an objective of so many knobs has."""
@@ -58,7 +76,7 @@ class BasisChoice:
             return 1 + self.degree * knobs
         if self.kind == "fourier":
             return int(self.options.get("dim", 50))
-        return 1 + 2 * knobs + knobs * (knobs - 1) // 2
+        return 1 + self.powers * knobs + knobs * (knobs - 1) // 2
 
     def norm(self, knobs: int) -> float | None:
         """The longest parameter of a loss that stays in [0, 1], or a bound on it; None if unknown.
@@ -75,7 +93,7 @@ class BasisChoice:
         """
         if self.kind == "fourier":
             return None
-        degree = {"linear": 1, "polynomial": self.degree}.get(self.kind, 2)
+        degree = {"linear": 1, "polynomial": self.degree}.get(self.kind, self.powers)
         worst = np.polynomial.Chebyshev.basis(degree, domain=[0.0, 1.0])
         powers = np.asarray(worst.convert(kind=np.polynomial.Polynomial).coef[1:], np.float64) / 2.0
         alone = float(powers @ powers)
@@ -104,12 +122,17 @@ class PolicyChoice:
             raise InvalidInput("radius: it replaces delta; give one of them")
         if "radius" in self.options and self.options.get("alarm"):
             raise InvalidInput("radius: alarms need bounds that hold; drop it, or alarm")
+        needed = {"PooledGraphLinUCB": "noise", "AdaptiveGraphLinUCB": "gamma"}.get(self.kind)
+        if self.kind == "JointLazyGraphLinUCB" and "radius" not in self.options:
+            needed = "factor_norm"
+        if needed is not None and not self.recommended and needed not in self.options:
+            asked = ", ".join(sorted(PROOF & self.options.keys()))
+            raise InvalidInput(f"{needed}: {self.kind} with {asked} needs it; give it")
 
     @property
     def recommended(self) -> bool:
         """Whether it learns with the recommended prior: no proof, radius or reg is asked for."""
-        proven = {"delta", "radius", "reg"} & self.options.keys()
-        return self.kind in LEARN_BY_PRIOR and not proven
+        return self.kind != "FixedState" and not PROOF & self.options.keys()
 
     @property
     def fixed_radius(self) -> float | None:

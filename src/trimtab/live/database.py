@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-FORMAT = 1  # of the tables, of the payload's text and of the digests
+FORMAT = 2  # of the tables, of the payload's text, of the digests, and of what events mean
 
 Row = tuple[Any, ...]
 Step = Callable[[str], None]

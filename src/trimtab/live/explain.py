@@ -80,6 +80,8 @@ def _why(decision: Decision, look: dict[str, Any] | None) -> list[str]:
         return [*lines, "no look yet: what was told so far is not enough for a first one"]
     who = ", ".join(look.get("objectives", ()))
     lines.append(f"last look: {CAUSES[look['cause']]}" + (f" of {who}" if who else ""))
+    if look.get("cut"):
+        lines.append(f"wild measurements were cut: {', '.join(look['cut'])}")
     if look.get("gain") is not None and look.get("price") is not None:
         better = f"the best move {look['worth']}"
         lines.append(

@@ -2,7 +2,7 @@
 
 | kind | payload |
 |---|---|
-| begin | spec, seed, shadow, version |
+| begin | spec, seed, shadow, version; configuration: what the spec leaves open, as decided |
 | spec | spec: other limits, constraints, units |
 | shadow | on |
 | decide | client, round, reason, review, state and from, or since; notes, look, looked, proposal |
@@ -24,7 +24,7 @@ import numpy as np
 from trimtab.live import watch
 from trimtab.live.event import Event, microseconds
 from trimtab.live.guards import reach
-from trimtab.live.learned import Deploy, Drop, Learn, Lesson
+from trimtab.live.learned import Await, Deploy, Drop, Learn, Lesson
 from trimtab.live.ledger import (
     KEPT,
     MOST_MOVES,
@@ -135,12 +135,24 @@ def _decide(ledger: Ledger, event: Event) -> list[Lesson]:
     if errand is not None and errand.kind == "rollback" and payload.get("done"):
         ledger.errand = None
         watch.wait(ledger)
+    keep = payload["reason"] not in ("manual", "rollback")
+    lessons: list[Lesson] = [Deploy(ledger.state, keep=keep, reported=True)]
+    lessons += _await(ledger)
     client = payload["client"]
     ledger.trials[event.number] = Trial(event.number, client, ledger.round, ledger.deployed)
     ledger.clients[client_key(client)] = event.number
-    _let_go(ledger)
-    keep = payload["reason"] not in ("manual", "rollback")
-    return [Deploy(ledger.state, keep=keep, reported=True)]
+    return lessons + _let_go(ledger)
+
+
+def _await(ledger: Ledger) -> list[Lesson]:
+    """The decision before has not been told when the next one is made: its metrics come late."""
+    last = next(reversed(ledger.trials.values()), None)
+    if last is None or last.answered:
+        return []
+    epoch = ledger.epochs[last.epoch]
+    left = ledger.now if epoch.left_at is None else epoch.left_at
+    last.awaited = left >= epoch.steady_at and last.round >= epoch.steady_round
+    return [Await(epoch.state)] if last.awaited else []
 
 
 def _attach(ledger: Ledger, state: State, number: int) -> list[Lesson]:
@@ -170,16 +182,23 @@ def _deploy(ledger: Ledger, state: State, number: int, round: int) -> None:
     watch.begin_epoch(ledger)
 
 
-def _let_go(ledger: Ledger) -> None:
-    """Keep the newest decisions, and what they refer to."""
+def _let_go(ledger: Ledger) -> list[Lesson]:
+    """Keep the newest decisions, and what they refer to; what nobody has answered is given up."""
+    lessons: list[Lesson] = []
+    m = len(ledger.spec.objectives)
     while len(ledger.trials) > KEPT:
         number = next(iter(ledger.trials))
         trial = ledger.trials.pop(number)
+        if trial.awaited:
+            state = ledger.epochs[trial.epoch].state
+            counts = [each.name not in trial.told for each in ledger.spec.objectives]
+            lessons.append(Learn(state, np.full(m, np.nan), np.array(counts, np.int64)))
         if ledger.clients.get(client_key(trial.client)) == number:
             del ledger.clients[client_key(trial.client)]
     oldest = next(iter(ledger.trials.values())).epoch
     for event in [event for event in ledger.epochs if event < oldest]:
         del ledger.epochs[event]
+    return lessons
 
 
 def _tell(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson]:
@@ -213,6 +232,8 @@ def _tell(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson
     lessons: list[Lesson] = []
     if steady:
         losses, counts = lesson_of(ledger.spec, fresh)
+        if trial.awaited:  # what was not told yet may still come
+            counts[[each.name not in fresh for each in ledger.spec.objectives]] = 0
         within = reach(ledger, now=ledger.now, round=ledger.round + 1)
         lessons.append(Learn(state, losses, counts, within))
     if watch.judge(ledger, state, trial.told, fresh, steady):

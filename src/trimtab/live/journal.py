@@ -221,9 +221,15 @@ def _format(database: Database) -> int:
     version = rows[0][0]
     if not isinstance(version, int):
         raise Damaged(f"{database.name} has the format number {version!r}; {REMEDY}")
+    if version < FORMAT:
+        raise InvalidInput(
+            f"{database.name} has format {version}, whose events meant another policy; this "
+            f"trimtab reads format {FORMAT} only: begin a new store, or read this one with the "
+            "trimtab that wrote it"
+        )
     if version > FORMAT:
         raise InvalidInput(
-            f"{database.name} has format {version}, this trimtab reads up to {FORMAT}; "
+            f"{database.name} has format {version}, this trimtab reads format {FORMAT} only: "
             "upgrade trimtab"
         )
     return version

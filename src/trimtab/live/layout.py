@@ -121,7 +121,9 @@ BASIS = Switch(
     {
         "auto": Table({}),
         "linear": Table({}),
-        "quadratic": Table({}),
+        "quadratic": Table(
+            {"powers": Field(Whole(low=2, high=8), "the highest power of one knob; 2 by default")}
+        ),
         "polynomial": Table({"degree": Field(Whole(low=1, high=8), "the degree; 2 by default")}),
         "fourier": Table(
             {
@@ -179,8 +181,8 @@ POLICY = Switch(
             | {
                 "noise": Field(
                     Choice(("independent", "correlated")),
-                    "whether the noise of objectives that are pooled is independent",
-                    required=True,
+                    "whether the noise of objectives that are pooled is independent; it is learned "
+                    "if no bound is to be proven",
                 )
             }
         ),
@@ -189,8 +191,7 @@ POLICY = Switch(
             | {
                 "factor_norm": Field(
                     Number(low=0.0, high=1e9, above=True),
-                    "a bound on the length of the parameters of all shared factors",
-                    required=True,
+                    "a bound on the length of all shared factors' parameters, for proven bounds",
                 ),
                 "joint_only": Field(Flag(), "leave the bounds of single objectives out"),
             }
@@ -200,8 +201,7 @@ POLICY = Switch(
             | {
                 "gamma": Field(
                     Number(low=0.0, high=1e9, above=True),
-                    "the least size of a dependency, in losses",
-                    required=True,
+                    "the least size of a dependency, in losses; a tenth of their spread by default",
                 ),
                 "warmup": Field(Whole(low=0, high=FARTHEST), "the most rounds of the warm-up"),
                 "laps": Field(Whole(low=1, high=1000), "how often its tour is walked at most"),

@@ -25,6 +25,13 @@ class Learn:
 
 
 @dataclass(frozen=True, slots=True)
+class Await:
+    """A round was played at a state; its losses come later."""
+
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Deploy:
     """The system is at a state now; a decision has reported the last look, if it is one's."""
 
@@ -38,7 +45,7 @@ class Drop:
     """The policy's goal is none any more: somebody, or a guard, has decided otherwise."""
 
 
-Lesson = Learn | Deploy | Drop  # one after another, from the ledger to the policy
+Lesson = Learn | Await | Deploy | Drop  # one after another, from the ledger to the policy
 
 
 class Learned:
@@ -77,6 +84,9 @@ class Learned:
             case Learn():
                 self._place()
                 self._learn(lesson)
+            case Await():
+                self._place()
+                self._tell(None, lesson.state, 1)
             case Deploy():
                 self.deployed = lesson.state
                 self.goal = self.goal if lesson.keep else None
@@ -91,8 +101,11 @@ class Learned:
     def _learn(self, lesson: Learn) -> None:
         if lesson.reach is not None and self.policy.learner.prior is not None:
             self.policy.within(*lesson.reach)
+        self._tell(lesson.losses, lesson.state, lesson.counts)
+
+    def _tell(self, losses: Array | None, state: State, count: Ints | int) -> None:
         try:
-            told = self.policy.tell(lesson.losses, played=lesson.state, count=lesson.counts)
+            told = self.policy.tell(losses, played=state, count=count)
         except SolverFailed as error:  # it has learned, and stays
             self.look = {"cause": "failed", "failure": str(error)}
             return
@@ -109,6 +122,7 @@ class Learned:
             record = told.record
             plain |= {
                 "objectives": [self._spec.objectives[i].name for i in record.criteria.tolist()],
+                "cut": [self._spec.objectives[i].name for i in record.cut.tolist()],
                 "round": int(record.round),
                 "information": float(record.information),
                 "gain": float(record.gain),

@@ -88,7 +88,9 @@ def policy_of(
         still: Policy = kind(problem, start=start)
         return still
     if choice.recommended:
-        prior = Prior(sigma=beliefs.sigma)
+        pooled = choice.kind == "PooledGraphLinUCB" and "noise" not in choice.options
+        sigma = None if pooled else beliefs.sigma  # of a sum it is learned
+        prior = Prior(sigma=sigma, least=0.0)  # a loss is 0 at the better end of its range
         learns: Policy = kind(problem, start=start, prior=prior, seed=seed, **choice.options)
         return learns
     own = {key: x for key, x in choice.options.items() if key not in ("reg", "delta", "radius")}

@@ -30,6 +30,7 @@ class Trial:
     epoch: int  # the event that set its state
     told: Told = field(default_factory=dict)
     answered: bool = False  # whether anything was told, were it only that there is nothing
+    awaited: bool = False  # whether the policy knows that it is to be answered
 
 
 @dataclass(slots=True)

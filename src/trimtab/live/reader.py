@@ -16,6 +16,7 @@ from trimtab.live.layout import SPEC
 from trimtab.live.objective import Objective
 from trimtab.live.shapes import REFUSED
 from trimtab.live.span import Span
+from trimtab.live.tables import shown_key
 
 LARGEST = 10_000_000  # bytes of a spec file
 SPANS = ("per", "stabilize_for", "budget_per")
@@ -154,7 +155,10 @@ def _check_names(
             blame(f"objectives.{name}", ": a knob has that name; rename one")
     for name in metrics:
         if name in turned.union(objectives):
-            blame(f"metrics.{name}", ": a knob or an objective has that name; drop or rename it")
+            blame(
+                f"metrics.{shown_key(name)}",
+                ": a knob or an objective has that name; drop or rename it",
+            )
     for objective in built:
         for name in objective.knobs:
             if name not in turned:
@@ -170,7 +174,7 @@ def _check_names(
 def _check_features(parts: Mapping[str, Any], faults: list[Fault]) -> None:
     """No objective is too wide for its basis, and every one has a norm."""
     widest = max((len(objective.knobs) for objective in parts["objectives"]), default=1)
-    basis = parts["basis"].resolved(widest)
+    basis = parts["basis"].resolved(widest, bends=parts["policy"].recommended)
     for objective in parts["objectives"]:
         d, path = basis.features(len(objective.knobs)), f"objectives.{objective.name}"
         if d > MOST_FEATURES:
@@ -180,6 +184,8 @@ def _check_features(parts: Mapping[str, Any], faults: list[Fault]) -> None:
                 "basis"
             )
             faults.append(Fault(path, text, structural=False))
+        if parts["policy"].recommended:
+            continue
         if objective.norm is None and basis.norm(1) is None:
             text = f".norm: it is missing; with basis.kind = {basis.kind!r} no default is known"
             faults.append(Fault(path, text, structural=False))

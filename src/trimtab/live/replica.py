@@ -23,7 +23,7 @@ from trimtab.live.session import Place, Read
 from trimtab.live.snapshot_table import Snapshot
 from trimtab.live.spec import Spec
 
-FORMAT = 1  # of snapshots; another one is not used, and events are replayed instead
+FORMAT = 2  # of snapshots; another one is not used, and events are replayed instead
 # What an event that no tuner has written may lead to.
 FOREIGN = (LookupError, TypeError, ValueError, AttributeError)
 MOST_PENDING = 10_000  # lessons that wait for the policy

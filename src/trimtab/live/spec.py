@@ -50,7 +50,7 @@ class Spec:
     >>> spec.start, spec.values([1.0]), spec.losses({"misses": 0.2})
     (array([0.5]), {'ttl': 3000.0}, array([0.4]))
     >>> spec.problem
-    Problem(Graph(knobs=1, criteria=1), basis=Quadratic(normalize=True))
+    Problem(Graph(knobs=1, criteria=1), basis=Quadratic(powers=6, normalize=True))
     >>> type(spec.new_policy(seed=1)).__name__
     'SteadyGraphLinUCB'
     """
@@ -147,7 +147,8 @@ class Spec:
     @property
     def resolved_basis(self) -> BasisChoice:
         """The basis, with ``auto`` decided."""
-        return self.basis.resolved(max(len(objective.knobs) for objective in self.objectives))
+        widest = max(len(objective.knobs) for objective in self.objectives)
+        return self.basis.resolved(widest, bends=self.policy.recommended)
 
     @cached_property
     def problem(self) -> Problem:

@@ -15,6 +15,7 @@ from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live import orders, past
+from trimtab.live.configuration import configuration
 from trimtab.live.database import Step
 from trimtab.live.deciding import decide
 from trimtab.live.decision import Decision, decision_of, number_of
@@ -121,6 +122,7 @@ class Tuner:
             if first is None:
                 plain = {"seed": seed, "shadow": shadow, "version": __version__}
                 payload = {"spec": json.dumps(self.spec.to_dict()), **plain}
+                payload["configuration"] = json.dumps(configuration(self.spec))
                 begin = Draft(kind="begin", payload=payload, at=self._clock())
                 with self._journal.session(self.name) as session:
                     first = next(session.events(), None) or session.append(begin)[0]

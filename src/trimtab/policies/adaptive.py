@@ -8,24 +8,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, Ints, per_item, whole
+from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, per_item, rows_of_losses, whole
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NEVER, Confidence
-from trimtab.estimators.edges import EXCLUDED, FIXED, INCLUDED, UNDECIDED, Edges
+from trimtab.estimators import NEVER, Confidence, Prior
+from trimtab.estimators.edges import EXCLUDED, FIXED, INCLUDED, UNDECIDED, Edges, posterior_radii
 from trimtab.estimators.nodewise import Owed
 from trimtab.estimators.refine import check_nested, on_graph
 from trimtab.graph import Graph
 from trimtab.policies.base import Told
 from trimtab.policies.lazy import LazyGraphLinUCB
-from trimtab.policies.learner import Learner
+from trimtab.policies.learner import Learner, check_beliefs
+from trimtab.policies.record import moved
 from trimtab.policies.refit import refitted
-from trimtab.policies.schedule import NOBODY, LazyPolicy
+from trimtab.policies.schedule import LazyPolicy
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.warmup import Design, Warmup, plan
 from trimtab.policies.wrapper import Restore, Wrapper, check_entries, check_inner, part
 from trimtab.problem import Problem
 
 LEAST_DELTA = 1e-300
+LEAST_SIZE = 0.1  # of the spread: dependencies below it may be left out, where gamma is learned
 
 
 class AdaptiveGraphLinUCB(Wrapper):
@@ -52,6 +54,13 @@ class AdaptiveGraphLinUCB(Wrapper):
     edge is ever decided wrongly and all ellipsoids hold with probability 1 - delta: delta / 2
     goes to the ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
 
+    Told nothing but the problem and the start, it learns with a `Prior`, and gamma is a tenth of
+    the spread that it learns. In the test the posterior takes the place of the ellipsoid: beta is
+    such that all edges are decided rightly with probability 0.95 if spread and noise are what was
+    learned (`edges.posterior_radii`). Nothing is certified then. The warm-up is short, and `then`
+    goes on from the best state visited: with a prior knobs that nobody reads cost little, and what
+    is undecided is tested at every global look. For the graph's sake ask for a longer one.
+
     Deviation: the paper tests |theta_ij| > gamma / 2, where theta_ij is undefined if a knob owns
     several features, and a dependency through a product alone is missed. We test the group.
 
@@ -77,20 +86,29 @@ class AdaptiveGraphLinUCB(Wrapper):
     >>> policy.warming, policy.graph == world.truth
     (False, True)
 
+    >>> policy = tt.AdaptiveGraphLinUCB(world.problem, start=[0.5] * 4, warmup=200)
+    >>> trace = tt.play(policy, world, horizon=300)  # told nothing of the losses
+    >>> policy.warming, policy.graph == world.truth
+    (False, True)
+
     Args:
         problem: on the super-graph, with a basis of monomials.
         start: the state the system is in now.
         radius: beta, one number or one per criterion, or a `Confidence`, which alone gives the
-            decisions a level.
+            decisions a proven level. None for a prior.
         gamma: the least size of a dependency, one number or one per criterion, in units of the
-            losses.
-        reg: the ridge parameter, one number or one per criterion.
+            losses. A radius needs it.
+        reg: the ridge parameter that goes with a radius, one number or one per criterion; 1 by
+            default.
+        prior: what is believed of the losses before any is seen, `Prior()` by default.
         warmup: the most rounds of the warm-up; by default as many as decide every edge while
-            the ellipsoids hold. With 0 the graph is taken as it is.
+            the ellipsoids hold; with a prior one for every two features of the widest scope.
+            With 0 the graph is taken as it is.
         design: "optimal", "iid" for a fresh uniform state in every round, or the states to
             visit, one per row, in any order.
         laps: how many times the tour is walked at most, with a test after each.
-        then: the lazy policy that goes on.
+        then: the lazy policy that goes on: by default `LazyGraphLinUCB` with a radius and
+            `SteadyGraphLinUCB` with a prior.
         seed: of the solver's random starts and the iid design.
         options: those of `then`; its cold_start is the end of the warm-up, where there is one.
     """
@@ -98,7 +116,7 @@ class AdaptiveGraphLinUCB(Wrapper):
     # The inner policy is the one that goes on; until then its learner serves the warm-up.
     edges: Edges
     warmup: Warmup
-    gamma: Array  # (m,)
+    gamma: Array  # (m,) NaN where it is learned
     warming: bool
     _block: int  # the block of the warm-up now played
     _until: int  # the clock at which it ends
@@ -110,21 +128,33 @@ class AdaptiveGraphLinUCB(Wrapper):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        gamma: ArrayLike,
-        reg: ArrayLike = 1.0,
+        radius: ArrayLike | Confidence | None = None,
+        gamma: ArrayLike | None = None,
+        reg: ArrayLike | None = None,
+        prior: Prior | None = None,
         warmup: int | None = None,
         design: Design = "optimal",
         laps: int = 4,
-        then: type[LazyPolicy] = LazyGraphLinUCB,
+        then: type[LazyPolicy] | None = None,
         seed: int = 0,
         **options: Any,
     ) -> None:
+        prior = check_beliefs(radius, reg, prior)
+        if then is None:
+            then = SteadyGraphLinUCB if radius is None else LazyGraphLinUCB
         check_inner(then)
+        if gamma is None and radius is not None:
+            raise InvalidInput(
+                "gamma is missing; with a radius say how large a dependency is at least"
+            )
         limit = None if warmup is None else whole(warmup, "warmup", low=0)
         laps = whole(laps, "laps", low=1)
         self._problem = problem
-        self.gamma = per_item(gamma, problem.criteria, "gamma", "criterion", low=0.0, strict=True)
+        self.gamma = np.full(problem.criteria, np.nan)
+        if gamma is not None:
+            self.gamma = per_item(
+                gamma, problem.criteria, "gamma", "criterion", low=0.0, strict=True
+            )
         self.edges = Edges(problem)
         self.warming = limit != 0 and bool(self.edges.open.any())
         self._delta = float(radius.delta) if isinstance(radius, Confidence) else 0.0
@@ -133,7 +163,10 @@ class AdaptiveGraphLinUCB(Wrapper):
             options["cold_start"] = "keep"
             if isinstance(radius, Confidence):
                 radius = replace(radius, delta=self._delta / 2.0)
-        self.inner = then(problem, start=start, radius=radius, reg=reg, seed=seed, **options)
+        believed: dict[str, Any] = {"prior": prior}
+        if radius is not None:
+            believed = {"radius": radius, "reg": 1.0 if reg is None else reg}
+        self.inner = then(problem, start=start, seed=seed, **believed, **options)
         self.learner = self.inner.learner
         if self.warming and type(self.learner) is not Learner:
             raise InvalidInput(
@@ -166,13 +199,21 @@ class AdaptiveGraphLinUCB(Wrapper):
         return self.learner.problem.graph
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses; go on with the warm-up, or look at the state again."""
         if not self.warming:
             return self._tested(self.inner.tell(losses, played=played, count=count))
-        self.learner.observe(losses, played=played, count=count)
-        return self._check()
+        cut = self.learner.observe(losses, played=played, count=count)
+        return replace(self._check(), cut=cut)
+
+    def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
+        """Learn from several rounds, one row each, as so many tells would; how many it took."""
+        rows, _ = rows_of_losses(losses, self.problem.criteria)
+        if self.warming:
+            return super().tell_rows(rows)
+        taken, told = self.inner.tell_rows(rows)
+        return taken, self._tested(told)
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, as in `LazyPolicy`."""
@@ -185,9 +226,12 @@ class AdaptiveGraphLinUCB(Wrapper):
 
     def _check(self) -> Told:
         """The next block of the warm-up once this one is over; after the last one, refine."""
-        if self.learner.clock < self._until:
-            return self._no_look()
         before = self.ask()
+        if self.learner.clock < self._until:
+            if self.learner.limits is None:
+                return self._no_look()
+            self.learner.place(self._clipped(self.warmup.block(self._block)[0]))
+            return self._walked(before)
         self._block += 1
         if self.warmup.ends_lap(self._block):
             self.learner.absorb(self.problem.all_criteria)
@@ -195,23 +239,53 @@ class AdaptiveGraphLinUCB(Wrapper):
             if self._block == self.warmup.blocks or not self.edges.open.any():
                 self.warming = False
                 self._refine(due=True)
-                return self.inner._check() if self.learner.ready else self._no_look()
+                return self._first_look(before) if self.learner.ready else self._no_look()
         self._begin_block()
-        moved = float(np.abs(self.ask() - before).sum())
-        return Told(triggered=NOBODY, cause="review", moved=moved, next_review=self.rounds_left())
+        return self._walked(before)
+
+    def _walked(self, before: Array) -> Told:
+        """What a step of the tour has brought about."""
+        far = float(np.abs(self.ask() - before).sum())
+        if far == 0.0 and self.learner.clock < self._until and self.learner.limits is not None:
+            return self._no_look()
+        return Told(triggered=NOBODY, cause="review", moved=far, next_review=self.rounds_left())
+
+    def _first_look(self, before: Array) -> Told:
+        """The look that ends the warm-up; with a prior it looks around the best state visited."""
+        if self.learner.prior is None:
+            return self.inner._check()
+        visited = [self._clipped(x) for x in (self.learner.start, *self.warmup.states)]
+        values = [self.learner.lcb.value(x) for x in (before, *visited)]
+        self.learner.place((before, *visited)[int(np.argmin(values))])
+        told, here = self.inner._check(), self.ask()
+        if told.record is not None:
+            knobs, old, new = moved(before, here)
+            told = replace(told, record=replace(told.record, knobs=knobs, before=old, after=new))
+        return replace(told, moved=float(np.abs(here - before).sum()))
 
     def _no_look(self) -> Told:
         return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=self._next_look())
 
     def _begin_block(self) -> None:
         state, rounds = self.warmup.block(self._block)
-        self.learner.place(state)
+        self.learner.place(self._clipped(state))
         self._until = self.learner.clock + rounds
+
+    def _clipped(self, state: Array) -> Array:
+        """The state of the tour as far as the limits allow."""
+        limits = self.learner.limits
+        return state if limits is None else limits.project(state)
 
     def _test(self) -> bool:
         """The sparsity test, at the statistics of the last flush; whether anything was decided."""
-        learner = self.learner
-        return self.edges.test(learner.estimators, learner.lcb.radii, self.gamma, learner.clock)
+        learner, scales = self.learner, self.learner.scales
+        radii, gamma = learner.lcb.radii, self.gamma
+        if learner.prior is not None:
+            if scales is None:  # nothing was seen
+                return False
+            radii = posterior_radii(learner.problem, self.edges, scales.sigma)
+            gamma = np.where(np.isnan(gamma), LEAST_SIZE * scales.spread, gamma)
+        return self.edges.test(learner.estimators, radii, gamma, learner.clock)
 
     def _tested(self, told: Told) -> Told:
         """Test what is undecided again after a global look; knobs it excludes leave at once."""

@@ -1,28 +1,35 @@
 r"""The frozen-stream alarm: has the world changed since this state was deployed?
 
-While a state is deployed, a criterion's losses are independent with one mean, which the
-ellipsoid of the epoch's start confines to an interval. With n losses of mean ybar seen in the
-epoch, it has changed if
+There are two tests. `rung` is for a radius that is proven, `changed` for a prior.
+
+While a state is deployed, a criterion's losses are independent with one mean, and the ellipsoid
+at the start of the epoch gives an interval for that mean. With n losses of mean ybar seen in the
+epoch, `rung` says that the world has changed if
 
     |ybar - phi' theta| > beta |phi|_{V^-1}
                           + sigma sqrt(2 (1 + 1/n) log(2 sqrt(n + 1) / delta_j) / n),
 
-theta, beta and V as of the epoch's start. It is looked at after 1, 2, 4, ... rounds of the
-epoch and at its end; delta_j = delta / (m j (j + 1)) at the j-th look makes a false alarm, ever,
-as improbable as delta where the ellipsoids hold, and 2 delta in all.
+theta, beta and V as of the epoch's start. The test is made after 1, 2, 4, ... rounds of the epoch
+and at its end. The j-th test has the level delta_j = delta / (m j (j + 1)): over all criteria and
+all tests the levels add up to delta. So the probability that it ever rings in a world that stays
+is at most delta if the ellipsoids hold, and 2 delta with the chance that they do not.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import NOBODY, Array, Ints
+from trimtab.estimators.beliefs import CUT_FROM, MISFIT
 from trimtab.estimators.confidence import BoundConfidence, Radius
 from trimtab.policies.learner import Learner
 
-FEW = 4  # losses of a segment from which on it is compared
-RING = 5.0  # standard deviations
-OFTEN = 8  # rounds between two checks, at most
+FEW = 4  # losses that a segment needs before it is compared
+RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings, and the rounds
+#                                after which this limit begins to grow
+DOUBT = 3.0  # standard deviations at which a criterion is doubted, if anything rings
+SEVERAL, SHARE = 3, 0.34  # so many criteria or more ring together if this share is doubted
+OFTEN = 8  # rounds between two tests, at most
 
 
 def watchable(radius: Radius) -> bool:
@@ -31,9 +38,9 @@ def watchable(radius: Radius) -> bool:
 
 
 def rung(learner: Learner, check: int) -> Ints:
-    """The criteria whose losses in this epoch do not fit, at the check-th look.
+    """The criteria whose losses in this epoch lie outside their interval, at the check-th test.
 
-    Nothing may be owed to them.
+    All losses that were skipped must have been collected.
     """
     radius, book = learner.lcb.radius, learner.estimators.book
     if not isinstance(radius, BoundConfidence):
@@ -42,34 +49,54 @@ def rung(learner: Learner, check: int) -> Ints:
     seen = np.flatnonzero(n > 0)
     delta = radius.delta / (n.size * check * (check + 1))
     slack = radius.noise(learner.estimators.evidence(seen)) * _deviation(n[seen], delta)
-    # Undo the tempering: only the proven radius confines the mean.
-    known = learner.lcb.radii[seen] / radius.share * np.sqrt(book.spread[seen])
+    known = learner.lcb.radii[seen] * np.sqrt(book.spread[seen])
     return seen[np.abs(mean[seen] - book.mean[seen]) > known + slack]
 
 
 def _deviation(n: Ints, delta: float) -> Array:
-    """How far the mean of n standard losses strays, at any n, but with probability delta."""
+    """With probability 1 - delta no mean of n standard normal losses is farther off, for any n."""
     return np.asarray(np.sqrt(2.0 * (1.0 + 1.0 / n) * np.log(2.0 * np.sqrt(n + 1.0) / delta) / n))
 
 
-def changed(learner: Learner) -> Ints:
-    """The criteria whose losses of the last segment contradict those before, at this same state.
+def changed(learner: Learner) -> tuple[Ints, Ints]:
+    """The criteria that ring, and those to doubt: the former, and all that may have changed too.
 
-    A segment ends at every check. A state is compared with itself alone, so that a basis that does
-    not fit rings nothing:
+    The losses since the last test are a segment. A criterion rings if the mean of its segment
+    differs too much from the mean of its earlier losses, as far back as the knobs that it reads
+    have had the same values. The model has no part in this, so a basis that does not fit rings
+    nothing. With n losses in the segment and N earlier ones it rings if
 
-        |ybar_segment - ybar_earlier| > RING sigma sqrt(1 / n_segment + 1 / n_earlier).
+        |ybar_segment - ybar_earlier| > c sigma sqrt(1 / n + 1 / N + g (n + N) / 3),
 
-    Cut losses count as what they were cut to. The segment then becomes one of the earlier ones.
+    where c grows slowly with the clock, and the last term is how far the level may have wandered
+    (`estimators.level`) between the two means.
+
+    A criterion without earlier losses is compared with what the model expects. The model may be
+    wrong, so that one such criterion rings nothing; but if a third of all criteria is far off, the
+    world has changed, and they ring together. Losses that were cut count as cut. In the end the
+    segment joins the earlier losses.
     """
-    if learner.scales is None:
-        return np.empty(0, np.int64)
-    earlier, mean, begun, total = learner.heard
-    n, middle = learner.estimators.frozen()
-    fresh, added = n - begun, n * middle - total
-    compared = (fresh >= FEW) & (earlier >= FEW)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.abs(added / fresh - mean) / np.sqrt(1.0 / fresh + 1.0 / earlier)
-        both = np.where(fresh > 0, (earlier * mean + added) / (earlier + fresh), mean)
-    learner.heard[:] = earlier + fresh, both, n, n * middle
-    return np.flatnonzero(compared & (far > RING * learner.scales.sigma))
+    beliefs, m = learner.beliefs, learner.problem.criteria
+    if beliefs is None or beliefs.scales is None:
+        return NOBODY, NOBODY
+    scales = beliefs.scales
+    far, own = np.empty(m), np.empty(m, np.bool_)
+    misfit = (MISFIT * scales.spread / scales.sigma) ** 2
+    ring = float(np.sqrt(RING**2 + 2.0 * np.log1p(learner.clock / RING_ROUNDS)))
+    known = learner.estimators.book.core.compare(
+        common=learner.estimators.common,
+        sigma=scales.sigma,
+        misfit=misfit,
+        g=beliefs.wander,
+        few=FEW,
+        enough=CUT_FROM,
+        heard=beliefs.heard,
+        far=far,
+        own=own,
+    )
+    ringing, doubted = own & (far > ring), far > DOUBT
+    if known >= SEVERAL and doubted.sum() >= SHARE * known:
+        ringing = doubted
+    if not ringing.any():
+        return NOBODY, NOBODY
+    return np.flatnonzero(ringing), np.flatnonzero(doubted)

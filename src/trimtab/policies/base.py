@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
-from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.arrays import NOBODY, Array, ArrayLike, Ints
 from trimtab.policies.learner import Certificate, Learner
 from trimtab.policies.record import Record
 from trimtab.problem import Problem
 
-FORMAT = 1  # of snapshots; raised when an older trimtab could not read a newer one's
+FORMAT = 2  # of snapshots: no other one is read
 Cause = Literal["none", "trigger", "review", "alarm"]
+
+
+def _nobody() -> Ints:
+    return NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class Told:
     moved: float  # l1 length of the move to the state that ask() now gives
     next_review: int  # rounds until the next review if everything is observed; 2^62 for never
     record: Record | None = None  # the reasons, from a policy that gives them
+    rung: Ints = field(default_factory=_nobody)  # criteria whose losses rang the alarm
+    cut: Ints = field(default_factory=_nobody)  # and those of which a loss was cut
 
 
 class Policy(Protocol):
@@ -60,17 +66,23 @@ class Policy(Protocol):
         return self.learner.state
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses of a round, or of several at once.
+
+        Losses that come late are told in two steps: ``tell(None)`` says that a round of the state
+        which `ask` gives was played, ``tell(losses, played=state)`` answers it, and NaN gives it
+        up. Until then the round counts where widths are concerned, so that nobody goes on looking
+        where the answer is on its way.
 
         Input that is refused changes nothing. Should a solve fail (`SolverFailed`, or an
         error of your own basis function) the losses are learned and the state stays.
 
         Args:
-            losses: one per criterion, NaN where none was observed.
+            losses: one per criterion, NaN where none was observed; None if they come later.
             played: the state they belong to, if it is not the one `ask` gives.
-            count: of how many rounds each loss is the mean, one number or one each.
+            count: of how many rounds each loss is the mean, one number or one each; 0 beside a
+                NaN whose loss still comes.
         """
 
     def place(self, state: ArrayLike) -> None:

@@ -6,13 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.arrays import ArrayLike, whole
+from trimtab.arrays import NOBODY, ArrayLike, whole
 from trimtab.domain import BoundBox, Box
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
-from trimtab.policies.schedule import NOBODY
 from trimtab.problem import Problem
 
 
@@ -36,7 +35,7 @@ class FixedState(Policy):
         self.learner = _bystander(problem, start, seed=0)
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Take note of the losses; the state stays."""
         self.learner.observe(losses, played=played, count=count)
@@ -70,7 +69,7 @@ class RandomState(Policy):
         self.every = self._next = whole(every, "every", low=1)
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Take note of the losses; move if the time has come."""
         self.learner.observe(losses, played=played, count=count)

@@ -48,7 +48,7 @@ def optimal_states(problem: Problem) -> Array:
     """States whose observations together tell most of every criterion: (J, k).
 
     >>> import trimtab as tt
-    >>> states = optimal_states(tt.Problem(tt.Graph.complete(2)))
+    >>> states = optimal_states(tt.Problem(tt.Graph.complete(2), basis=tt.bases.Quadratic()))
     >>> states.shape, np.unique(states).tolist()
     ((12, 2), [0.0, 0.5, 1.0])
     """

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from trimtab.arrays import ArrayLike, Ints, number, per_item
+from trimtab.arrays import NOBODY, ArrayLike, Ints, number, per_item
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence
+from trimtab.estimators import Confidence, Prior
 from trimtab.estimators.joint_model import Factors, Knobs
 from trimtab.estimators.joint_noise import joint_noise
 from trimtab.policies.base import Told
 from trimtab.policies.joint_learner import JointLearner, JointOptions
-from trimtab.policies.schedule import NOBODY, ColdStart, LazyPolicy
+from trimtab.policies.learner import check_beliefs
+from trimtab.policies.schedule import ColdStart, LazyPolicy
 from trimtab.problem import Problem
 
 
@@ -38,6 +39,11 @@ class JointLazyGraphLinUCB(LazyPolicy):
     The losses must be made of the factors, see `Factors`: the paper's Assumption D. If they are
     not, no bound holds.
 
+    Told nothing but the problem and the start, it learns with a `Prior` of the criteria and of
+    the factors (`estimators.joint_prior`): one spread and one noise of all factors, learned at
+    every look until they are known, and :math:`\beta_J` makes the width a standard deviation of
+    the posterior. Nothing is certified then.
+
     Deviation: the paper minimises the joint bound alone, which its own analysis finds worse than
     the node-wise one on sparse graphs. The larger of both costs half of delta, and regret is then
     at most 2 min(W, W_J) a round. ``joint_only=True`` is the paper's; with
@@ -61,18 +67,27 @@ class JointLazyGraphLinUCB(LazyPolicy):
     >>> joint.certificate.bound < 0.6 * nodes.certificate.bound
     True
 
+    >>> world, _ = factored(tt.Graph.complete(4), seed=1, noise=tt.worlds.Gaussian(0.1))
+    >>> policy = tt.JointLazyGraphLinUCB(world.problem, start=[0.5] * 4)  # told nothing
+    >>> stay = 300 * (world.loss(policy.ask()) - world.optimum.value)
+    >>> tt.play(policy, world, horizon=300).regret < 0.7 * stay
+    True
+
     Args:
         problem: with a basis of monomials: `Linear`, `Polynomial` or `Quadratic`.
         start: the state the system is in now.
         radius: beta of the criteria, one number or one each, or a `Confidence`. Of numbers the
-            joint estimate takes the largest.
+            joint estimate takes the largest. None for a prior.
         factor_norm: a bound on the length of w, all factors together; a `Confidence` needs it.
+        prior: what is believed of the criteria's losses before any is seen, `Prior()` by
+            default. Of spreads the factors have the weighted mean.
         factors: lists of knobs; by default the maximal cliques of an undirected graph, the
             distinct scopes of any other.
         shares: (m, factors) who has how much of each factor; equal by default.
         covariance: (m, m) of the noise, or a bound on it; see `scope_covariance`.
         joint_only: leave the node-wise bounds out.
-        reg: the ridge parameter of the criteria, one number or one each.
+        reg: the ridge parameter of the criteria that goes with a radius, one number or one each;
+            1 by default.
         factor_reg: that of the joint estimate; by default the mean of reg times that of
             sum_i A_iC^2, the information of a round about a factor: as strong as node by node.
         factor: C, by how much the joint determinant must grow to trigger.
@@ -88,13 +103,14 @@ class JointLazyGraphLinUCB(LazyPolicy):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
+        radius: ArrayLike | Confidence | None = None,
         factor_norm: float | None = None,
+        prior: Prior | None = None,
         factors: Knobs | None = None,
         shares: ArrayLike | None = None,
         covariance: ArrayLike | None = None,
         joint_only: bool = False,
-        reg: ArrayLike = 1.0,
+        reg: ArrayLike | None = None,
         factor_reg: float | None = None,
         factor: float = 2.0,
         cold_start: ColdStart = "solve",
@@ -103,6 +119,10 @@ class JointLazyGraphLinUCB(LazyPolicy):
     ) -> None:
         if cold_start not in ("solve", "keep"):
             raise InvalidInput(f"cold_start = {cold_start!r}; choose 'solve' or 'keep'")
+        prior = check_beliefs(radius, reg, prior)
+        for name, value in (("factor_norm", factor_norm), ("factor_reg", factor_reg)):
+            if prior is not None and value is not None:
+                raise InvalidInput(f"{name} without radius; a prior replaces both, so drop it")
         delta, norm = 1.0, 0.0  # of which a fixed radius knows nothing
         if isinstance(radius, Confidence):
             if factor_norm is None:
@@ -112,14 +132,24 @@ class JointLazyGraphLinUCB(LazyPolicy):
             delta = radius.delta if alone else radius.delta / 2.0
             radius = replace(radius, delta=radius.delta / 2.0)
         model = Factors(problem, factors=factors, shares=shares)
+        if prior is None and reg is None:
+            reg = 1.0
         if factor_reg is None:
-            each = per_item(reg, problem.criteria, "reg", "criterion", low=0.0, strict=True)
+            each = per_item(
+                1.0 if reg is None else reg,
+                problem.criteria,
+                "reg",
+                "criterion",
+                low=0.0,
+                strict=True,
+            )
             factor_reg = float(each.mean() * (model.shares**2).sum(axis=0).mean())
         self.learner = JointLearner(
             problem,
             start=start,
             radius=radius,
             reg=reg,
+            prior=prior,
             factor=number(factor, "factor", low=1.0, strict=True),
             seed=seed,
             options=JointOptions(

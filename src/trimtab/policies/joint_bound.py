@@ -16,7 +16,6 @@ such mixture, knobs are moved one by one from the best state found.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -95,29 +94,35 @@ class JointBound:
         effort: float = 1.0,
         certify: float | None = None,
         seed: int = 0,
+        domain: BoundDomain | None = None,
     ) -> Solution:
         """A state of small F, price included, and the largest lower bound proven, if any.
 
-        The arguments are those of `solvers.solve`.
+        The arguments are those of `solvers.solve`, and the part of the domain to look in.
         """
-        minimum = partial(
-            solve,
-            current=current,
-            free=free,
-            price=price,
-            certify=certify,
-            seed=seed,
-        )
-        found = [minimum(self.total, effort=effort)]
+        where = self.total.domain if domain is None else domain
+
+        def minimum(lcb: LCB, effort: float) -> Solution:
+            return solve(
+                lcb.within(where),
+                current,
+                free=free,
+                price=price,
+                effort=effort,
+                certify=certify,
+                seed=seed,
+            )
+
+        found = [minimum(self.total, effort)]
         if self.nodes is None:
             return found[0]
-        found.append(minimum(self.nodes, effort=effort))
+        found.append(minimum(self.nodes, effort))
         low, high = 0.0, 1.0  # of lambda
         between = self._lead(found[0].state) > 0.0 > self._lead(found[1].state)
         for _ in range(HALVINGS if between else 0):
             share = 0.5 * (low + high)
             mixed = self._mixed(self.nodes, share)
-            found.append(minimum(mixed, effort=MIXED_EFFORT * effort))
+            found.append(minimum(mixed, MIXED_EFFORT * effort))
             if self._lead(found[-1].state) > 0.0:
                 low = share
             else:
@@ -125,7 +130,7 @@ class JointBound:
         prices = np.broadcast_to(np.asarray(price, np.float64), current.shape)
         best = self._best(found, current, prices)
         if between:
-            best = self._settled(best, current, prices, free)
+            best = self._settled(best, current, prices, free, where)
         known = [x.lower_bound for x in found if x.lower_bound is not None]
         return replace(best, lower_bound=min(max(known), best.value) if known else None)
 
@@ -159,10 +164,15 @@ class JointBound:
         return Solution(states[best], values[best], None, counters)
 
     def _settled(
-        self, found: Solution, current: Array, prices: Array, free: Ints | None
+        self,
+        found: Solution,
+        current: Array,
+        prices: Array,
+        free: Ints | None,
+        domain: BoundDomain,
     ) -> Solution:
         """The same, with every continuous knob where a step either way makes it no better."""
-        domain, read = self.total.problem.domain, self.total.problem.graph.scope(0)
+        read = self.total.problem.graph.scope(0)
         if not isinstance(domain, BoundBox):
             return found
         state, value = found.state.copy(), found.value

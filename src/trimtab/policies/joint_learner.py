@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import e
 from typing import Any
 
 import numpy as np
 
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints
-from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence
+from trimtab.estimators import Confidence, Prior
+from trimtab.estimators.beliefs import KAPPA_ROUNDS, SURE, SURE_ROUNDS, Beliefs
 from trimtab.estimators.confidence import BoundConfidence
 from trimtab.estimators.joint import JointEstimator
 from trimtab.estimators.joint_model import Factors
 from trimtab.estimators.joint_noise import JointNoise, joint_noise
+from trimtab.estimators.joint_prior import NOTHING, JointPrior, JointScales, joint_prior, learned
 from trimtab.estimators.nodewise import Owed
 from trimtab.policies.joint_bound import JointBound
-from trimtab.policies.learner import Learner
+from trimtab.policies.learner import Learner, check_beliefs
 from trimtab.problem import Problem
 from trimtab.solvers import Solution
+
+KAPPA = 1.0  # the width of the total, in posterior standard deviations; it grows like a learner's
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,11 +51,12 @@ class JointLearner(Learner):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        reg: ArrayLike,
+        radius: ArrayLike | Confidence | None,
+        reg: ArrayLike | None,
         factor: float,
         seed: int,
         options: JointOptions,
+        prior: Prior | None = None,
     ) -> None:
         self.options = options
         self.joint = JointEstimator(
@@ -60,11 +65,19 @@ class JointLearner(Learner):
             reg=options.reg,
             factor=factor,
             state=problem.domain.check(start, "start"),
+            prior=_prior_of_factors(check_beliefs(radius, reg, prior), options),
         )
-        super().__init__(problem, start=start, radius=radius, reg=reg, factor=factor, seed=seed)
+        self.joint_scales: JointScales | None = None  # of the factors' prior, once learned
+        self._beta = 0.0  # the joint radius with a prior
+        super().__init__(
+            problem, start=start, radius=radius, reg=reg, prior=prior, factor=factor, seed=seed
+        )
+        if self.beliefs is not None:
+            self.beliefs.levels = False  # those of the factors stay
+            return
         # Before any data F_J(s) = -beta_J |Psi' omega| / sqrt(reg).
-        prior = -float(self.joint_radius() / np.sqrt(options.reg) * options.factors.bound)
-        self._lower = prior if options.only or self._lower is None else max(prior, self._lower)
+        known = -float(self.joint_radius() / np.sqrt(options.reg) * options.factors.bound)
+        self._lower = known if options.only or self._lower is None else max(known, self._lower)
         self._charge()
 
     @cached_property
@@ -75,8 +88,13 @@ class JointLearner(Learner):
         return bound
 
     def joint_radius(self) -> float:
-        """beta_J = sigma sqrt(Gamma + 2 log(1 / delta)) + sqrt(reg) norm, or the fixed one."""
+        """beta_J = sigma sqrt(Gamma + 2 log(1 / delta)) + sqrt(reg) norm, or the fixed one.
+
+        With a prior it is a multiple of the noise, so that the width is one of the posterior.
+        """
         rule, options = self.lcb.radius, self.options
+        if self.prior is not None:
+            return self._beta
         if not isinstance(rule, BoundConfidence):
             return float(self.lcb.radii.max())
         bias = float(np.sqrt(options.reg)) * options.norm
@@ -90,21 +108,35 @@ class JointLearner(Learner):
 
     # What goes in.
 
-    def observe(self, losses: ArrayLike, *, played: ArrayLike | None, count: ArrayLike) -> None:
-        """Take losses in; those of the deployed state advance the clock."""
-        super().observe(losses, played=played, count=count)  # refuses what is malformed
-        m = self.problem.criteria
+    def observe(
+        self, losses: ArrayLike | None, *, played: ArrayLike | None, count: ArrayLike
+    ) -> Ints:
+        """Take losses in, or note that they come later; the criteria of which one was cut."""
+        book, m = self.estimators.book, self.problem.criteria
+        excess = book.excess.copy()
+        cut = super().observe(losses, played=played, count=count)  # refuses what is malformed
+        if losses is None:
+            return cut
         y, complete = arrays.losses(losses, m)
         one = isinstance(count, int) and count == 1
-        n = np.ones(m, np.int64) if one else arrays.counts(count, m)
+        n = np.ones(m, np.int64) if one else arrays.counts(count, m, losses=y)
         x = self.state if played is None else self.problem.domain.check(played, "played")
         if not np.array_equal(x, self.state):
-            self.joint.add_elsewhere(y, n, x)
+            zero = self._zero(np.zeros(m, np.int64), y)
+            y = y.copy()
+            y[cut] -= (book.excess - excess)[cut] / n[cut]
+            self.joint.add_elsewhere(y if zero is None else y - zero, n, x)
             self.bound.update(self.joint_radius())
         elif complete and one:
             self.joint.full += 1
         else:
-            self.joint.add(y, n)
+            self.joint.add(np.clip(y, book.low, book.high) if book.low.size else y, n)
+        return cut
+
+    def observe_rows(self, rows: Array) -> Ints:
+        """Take in several rounds of the deployed state, (n, m), in which nothing is missing."""
+        self.joint.full += len(rows)
+        return super().observe_rows(rows)
 
     def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
         """Let rounds pass; their losses will be asked for when a matrix needs them."""
@@ -113,20 +145,42 @@ class JointLearner(Learner):
 
     # What comes out.
 
-    def within(self, low: ArrayLike | None, high: ArrayLike | None) -> None:
-        """It cannot be limited: the joint bound is minimised over the whole domain."""
-        raise InvalidInput("a JointLazyGraphLinUCB cannot be limited; a node-wise policy can")
-
     def absorb(self, criteria: Ints) -> None:
         """Carry what was seen, by all criteria, into the matrices and radii."""
         if self._owed is not None:
             self.estimators.collect(criteria, self._owed)
-        self.joint.absorb(*self.estimators.frozen())
+        n, mean = self.estimators.frozen()
+        self.joint.absorb(n, mean, self._zero(n, mean))
         super().absorb(criteria)
         self.bound.update(self.joint_radius())
 
+    def _zero(self, n: Ints, mean: Array) -> Array | None:
+        """The losses that count as 0: those of the first flush, which is now where there was none.
+
+        So the levels of both bounds are the same.
+        """
+        book = self.estimators.book
+        if not book.offset.size:
+            return None
+        return np.where((book.data == 0) & (n > 0), mean, book.offset)
+
+    def _relearn(self, beliefs: Beliefs) -> None:
+        """Learn spread and noise anew, of the criteria and of the factors, and set the widths."""
+        super()._relearn(beliefs)
+        prior, scales, book = self.joint.prior, beliefs.scales, self.estimators.book
+        if prior is None or scales is None:
+            return
+        last = self.joint_scales
+        if last is None or last.doubt > SURE or book.seen.min() < SURE_ROUNDS:
+            weights = self.problem.weights
+            data = self.joint.data(int(book.seen.sum()), float(weights**2 @ book.pure_error))
+            guess = np.sqrt(np.mean((weights * scales.sigma) ** 2)) if last is None else last.sigma
+            self.joint_scales = last = learned(data, prior, float(guess))
+            self.joint.start_at(last.ratio, last.sigma)
+        self._beta = float(KAPPA * np.sqrt(np.log(e + self.clock / KAPPA_ROUNDS)) * last.sigma)
+
     def _minimum(self, *, reach: float, **options: Any) -> Solution:
-        return self.bound.solve(self.state, **options)
+        return self.bound.solve(self.state, domain=self.reachable(reach), **options)
 
     def adopt(
         self,
@@ -164,6 +218,10 @@ class JointLearner(Learner):
         """Everything the learner remembers, as plain scalars and arrays; nothing stays owed."""
         saved = super().snapshot()
         saved |= {f"joint.{name}": x for name, x in self.joint.snapshot().items()}
+        if self.prior is not None:
+            found = NOTHING if self.joint_scales is None else self.joint_scales
+            saved |= {f"joint.{name}": x for name, x in found.to_plain().items()}
+            saved["joint.beta"] = self._beta
         return saved | {f"joint.{name}": x for name, x in _options_to_plain(self.options).items()}
 
     @classmethod
@@ -173,8 +231,15 @@ class JointLearner(Learner):
 
     def _recall(self, saved: Mapping[str, Any]) -> None:
         super()._recall(saved)
+        if self.prior is not None:
+            self.joint_scales = JointScales.from_plain(_own(saved))
+            self._beta = float(saved["joint.beta"])
         self.joint.restore(_own(saved), self.state)
         self.bound.update(self.joint_radius())
+
+
+def _prior_of_factors(prior: Prior | None, options: JointOptions) -> JointPrior | None:
+    return None if prior is None else joint_prior(prior, options.factors, options.noise)
 
 
 def _own(saved: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,10 +263,18 @@ def pattern(problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
             delta=0.5,
             only=False,
         )
+    learns = "prior.spread" in saved
     blank = JointEstimator(
-        options.factors, noise=options.noise, reg=1.0, factor=2.0, state=problem.domain.anchor
+        options.factors,
+        noise=options.noise,
+        reg=1.0,
+        factor=2.0,
+        state=problem.domain.anchor,
+        prior=_prior_of_factors(Prior() if learns else None, options),
     )
     entries = blank.snapshot() | _options_to_plain(options)
+    if learns:
+        entries |= NOTHING.to_plain() | {"beta": 0.0}
     return {f"joint.{name}": value for name, value in entries.items()}
 
 

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cached_property
-from math import e
 from typing import Any, Self
 
 import numpy as np
 
 from trimtab import arrays
 from trimtab._core import LocalUpdate, rounds_to_trigger
-from trimtab.arrays import Array, ArrayLike, Ints, read_only
+from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, read_only
 from trimtab.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.estimators import Confidence, NodewiseEstimators, Prior, as_radius
+from trimtab.estimators.beliefs import HOLD, Beliefs
 from trimtab.estimators.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
-from trimtab.estimators.empirical_bayes import (
-    Scales,
-    learned,
-    prior_from_plain,
-    scales_from_plain,
-    scales_to_plain,
-)
-from trimtab.estimators.nodewise import Owed
+from trimtab.estimators.empirical_bayes import Scales, prior_from_plain, prior_to_plain
+from trimtab.estimators.nodewise import Limits, Owed
 from trimtab.lcb import LCB
 from trimtab.policies.local import new_local
+from trimtab.policies.pending import Pending
 from trimtab.problem import Problem
 from trimtab.solvers import Solution, solve
 from trimtab.solvers.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
-HOLD = 4  # rounds at the start state before the first look, where the noise is learned
-SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of each criterion
-#                              from which on, spread and noise are learned no further
-CUT, CUT_FROM = 3.0, 8  # where losses are cut, in predictive deviations, and from how many on
-MISFIT = 0.1  # of the spread: what a basis may miss of a loss
-LEFT = 3.0  # rounds that count of what was learned before an alarm
-KAPPA, KAPPA_ROUNDS = 0.5, 300.0  # the width, in posterior standard deviations, and its growth
 
 _SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
 
@@ -75,15 +64,16 @@ class Learner:
         prior: Prior | None = None,
     ) -> None:
         m = problem.criteria
-        self.prior = _prior(radius, reg, prior)
-        self.scales: Scales | None = None  # of the prior, once they were learned
-        self.heard = np.zeros(
-            (4, 0 if self.prior is None else m)
-        )  # what the alarm has heard of this state: see `alarm.changed`
+        self.prior = check_beliefs(radius, reg, prior, proven=True)
+        known = prior is not None and self.prior is None  # V0 is given, and the radius is proven
         self.limits: BoundBox | None = None  # where `ask` must stay, if not in the whole domain
+        self.pending = Pending(knobs=problem.knobs, criteria=m)
         self.problem = problem
         self.start: Array = read_only(problem.domain.check(start, "start"))
         self.seed = arrays.whole(seed, "seed", low=0)
+        bound = None if prior is None and self.prior is None else (prior or Prior()).bind(problem)
+        if bound is not None and known:
+            reg = np.asarray(bound.sigma) ** 2  # the bias, sqrt(reg) norm, is sigma norm
         self.estimators = NodewiseEstimators(
             problem,
             reg=arrays.per_item(
@@ -91,8 +81,12 @@ class Learner:
             ),
             factor=factor,
             state=self.start,
-            prior=None if self.prior is None else self.prior.bind(problem),
+            prior=bound,
+            known=known,
         )
+        self.beliefs: Beliefs | None = None
+        if self.prior is not None and bound is not None:
+            self.beliefs = Beliefs(self.estimators, bound)
         width = PosteriorWidth(m) if radius is None else as_radius(radius, m)
         self.lcb = LCB(self.estimators, width)
         self.state = self.start
@@ -103,12 +97,13 @@ class Learner:
         self._owed: Owed | None = None
         self._bound = 0.0
         self._certified = self.lcb.radius.certified
-        # Before any data F(s) = -sum_i w_i beta_i |phi_i(s)| / sqrt(reg_i).
-        known = problem.weights * self.lcb.radii / np.sqrt(self.estimators.reg)
-        self._lower: float | None = -float(known @ problem.features.bounds)
-        if self.prior is not None:
-            self._lower = None
-        self._prior = known if self.lcb.radius.least_df > 0 else None  # (m,) while holding
+        # Before any data F(s) >= -sum_i w_i |phi_i(s)| |theta_i|, theta_i in its ellipsoid.
+        self._lower: float | None = None
+        self._prior: Array | None = None  # (m,) while holding
+        if self.prior is None:
+            longest = problem.weights * self.estimators.longest(self.lcb.radii)
+            self._lower = -float(longest @ problem.features.bounds)
+            self._prior = longest if self.lcb.radius.least_df > 0 else None
         self._lower_certified = self.prior is None
         self._rate = 0.0
         self._charge()
@@ -119,6 +114,11 @@ class Learner:
         return Certificate(bound=self._bound, certified=self._certified)
 
     # Whether there is a radius: with sigma=None only when the noise has shown itself.
+
+    @property
+    def scales(self) -> Scales | None:
+        """Spread and noise, once they were learned; None where they are not."""
+        return None if self.beliefs is None else self.beliefs.scales
 
     @property
     def holding(self) -> bool:
@@ -137,29 +137,63 @@ class Learner:
     def lacking(self) -> Ints:
         """How often each criterion must still be observed before it has a radius: (m,)."""
         if self.prior is not None:
-            return np.full(self.problem.criteria, max(HOLD - self.clock, 0))
+            return np.maximum(HOLD - self.estimators.observed(), 0)
         return self.estimators.lacking(self.lcb.radius.least_df)
 
     # What goes in.
 
-    def observe(self, losses: ArrayLike, *, played: ArrayLike | None, count: ArrayLike) -> None:
-        """Take losses in; those of the deployed state advance the clock."""
-        m = self.problem.criteria
-        y, complete = arrays.losses(losses, m)
-        n = None if isinstance(count, int) and count == 1 else arrays.counts(count, m)
-        if played is not None:
-            x = self.problem.domain.check(played, "played")
-            if not np.array_equal(x, self.state):
-                self.estimators.add_elsewhere(y, np.ones(m, np.int64) if n is None else n, x)
-                self.lcb.update(np.flatnonzero(~np.isnan(y)))
-                return
-        self.estimators.add(y, n, complete=complete)
-        self.wait(1 if n is None else rounds_of(y, n))
+    def observe(
+        self, losses: ArrayLike | None, *, played: ArrayLike | None, count: ArrayLike
+    ) -> Ints:
+        """Take losses in, or note that they come later; the criteria of which one was cut.
 
-    def observe_rows(self, rows: Array) -> None:
-        """Take in several rounds of the deployed state, (n, m), in which nothing is missing."""
-        self.estimators.add_rows(rows)
+        Rounds of the deployed state advance the clock when they are played, so that those which
+        were pending do not when they are answered.
+        """
+        m = self.problem.criteria
+        if losses is None:
+            self._play(played, count)
+            return NOBODY
+        y, complete = arrays.losses(losses, m)
+        n = None if isinstance(count, int) and count == 1 else arrays.counts(count, m, losses=y)
+        if played is None:
+            cut = self.estimators.add(y, n, complete=complete)
+            self.wait(1 if n is None else rounds_of(y, n))
+            return cut
+        x = self.problem.domain.check(played, "played")
+        each = np.ones(m, np.int64) if n is None else n
+        answered = self.pending.answer(x, each)
+        if not np.array_equal(x, self.state):
+            cut = self.estimators.add_elsewhere(y, each, x, self._limits_of_losses())
+            self.lcb.update(np.flatnonzero(~np.isnan(y)))
+            return cut
+        cut = self.estimators.add(y, n, complete=complete)
+        if not answered.any():
+            self.wait(rounds_of(y, each))
+        elif (each > answered)[~np.isnan(y)].any():
+            self.wait(rounds_of(y, each - answered))
+        return cut
+
+    def _play(self, played: ArrayLike | None, count: ArrayLike) -> None:
+        """Rounds pass whose losses come later."""
+        rounds = arrays.whole(count, "count", low=1)
+        x = self.state if played is None else self.problem.domain.check(played, "played")
+        self.pending.add(x, rounds)
+        if np.array_equal(x, self.state):
+            self.wait(rounds)
+
+    def foreseeing(self) -> AbstractContextManager[None]:
+        """Inside, the widths count pending rounds as observed; estimates do not."""
+        return self.estimators.foreseeing(self.pending)
+
+    def observe_rows(self, rows: Array) -> Ints:
+        """Take in several rounds of the deployed state, (n, m), in which nothing is missing.
+
+        Returns the criteria of which a loss was cut.
+        """
+        cut = self.estimators.add_rows(rows)
         self.wait(len(rows))
+        return cut
 
     def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
         """Let rounds pass; their losses will be asked for when a matrix needs them."""
@@ -196,7 +230,8 @@ class Learner:
             free, criteria = self.problem.graph.reach(around)
         self.absorb(criteria)
         effort = GLOBAL_EFFORT if around is None else self.local_effort
-        solution = self.solve(criteria, free=free, effort=effort)
+        with self.foreseeing():
+            solution = self.solve(criteria, free=free, effort=effort)
         before, after = self.state, solution.state
         self.adopt(
             after, criteria, reset=reset, lower=solution.lower_bound if free is None else None
@@ -211,8 +246,8 @@ class Learner:
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the core; None where it cannot."""
         local, estimators = self.local, self.estimators
-        if local is None or self.limits is not None:  # it knows the whole domain only
-            return None
+        if local is None or self.limits is not None or self.pending:
+            return None  # it knows the whole domain only, and nothing of what comes later
         affected = local.find(triggered)
         if local.any_linear:
             return None
@@ -249,7 +284,7 @@ class Learner:
         bound: float | None = None,
         owed: Owed | None = None,
     ) -> None:
-        """Take over what kernels have done: so many solves, and rounds, some since the first."""
+        """Take over what the core has done: so many solves, and rounds, some since the first."""
         if rounds:
             self.clock += rounds
             self._bound = self._bound if bound is None else bound
@@ -268,24 +303,21 @@ class Learner:
         """Carry what these criteria have seen into their matrices and radii."""
         if self._owed is not None:
             self.estimators.collect(criteria, self._owed)
+        beliefs, everybody = self.beliefs, criteria.size == self.problem.criteria
+        if beliefs is not None and everybody:
+            beliefs.end_epoch(self.clock)
         self.estimators.flush(criteria, self.clock)
         self.lcb.update(criteria)
-        if self.prior is not None:
-            self.heard[2:, criteria] = 0.0
-        if self.prior is not None and criteria.size == self.problem.criteria:
-            self._relearn()
+        if beliefs is not None:
+            beliefs.heard[2:, criteria] = 0.0
+        if beliefs is not None and everybody:
+            self._relearn(beliefs)
 
-    def _relearn(self) -> None:
-        """Learn spread and noise anew, as long as they are in doubt, and set the widths."""
-        bound, book = self.estimators.prior, self.estimators.book
-        if bound is None or not book.data.any():
-            return
-        if self.scales is None or self.scales.doubt > SURE or book.seen.min() < SURE_ROUNDS:
-            last = None if self.scales is None else self.scales.sigma
-            self.scales = learned(book, book.alone, bound, last)
-            self.estimators.start_at(self.scales.ratio, self.scales.sigma)
-        kappa = KAPPA * np.sqrt(np.log(e + self.clock / KAPPA_ROUNDS))
-        self.lcb.radii[:] = kappa * self.scales.sigma
+    def _relearn(self, beliefs: Beliefs) -> None:
+        """Learn spread and noise anew, and set the widths."""
+        radii = beliefs.relearn(self.clock)
+        if radii is not None:
+            self.lcb.radii[:] = radii
 
     def reachable(self, reach: float) -> BoundDomain:
         """The states within the limits whose knobs are at most so far from where they are."""
@@ -394,22 +426,25 @@ class Learner:
             self.origin = self.state
 
     def _deploy(self, state: Array, criteria: Ints) -> None:
-        if not np.array_equal(state, self.state):
-            self.heard[:2] = 0.0
+        if self.beliefs is not None:
+            readers = self.problem.graph.readers(np.flatnonzero(state != self.state))
+            self.beliefs.heard[:2, readers] = 0.0
         self.state = read_only(state)
         self.estimators.deploy(state, criteria)
-        if self.scales is not None:
-            seen = self.estimators.book.seen
-            far = np.where(seen >= CUT_FROM, CUT * (1.0 + 3.0 / (seen + 1.0)), np.inf)
-            self.estimators.expect(self.scales.sigma, MISFIT * self.scales.spread, far)
+        limits = self._limits_of_losses()
+        if limits is not None:
+            self.estimators.expect(limits)
+
+    def _limits_of_losses(self) -> Limits | None:
+        return None if self.beliefs is None else self.beliefs.limits()
 
     def widen(self, criteria: Ints) -> None:
         """Doubt what these criteria have learned: their world has changed."""
-        self.absorb(self.problem.all_criteria)
-        self.estimators.widen(criteria, LEFT)
-        self.heard[:2, criteria] = 0.0
-        if self.scales is not None:
-            self.scales = replace(self.scales, doubt=np.inf)
+        beliefs = self.beliefs
+        if beliefs is not None:
+            before = beliefs.scales
+            self.absorb(self.problem.all_criteria)
+            beliefs.widen(criteria, before)
         self._certified = False
 
     def _charge(self) -> None:
@@ -419,7 +454,7 @@ class Learner:
         """
         book, weights = self.estimators.book, self.problem.weights
         if self._prior is not None and self.holding and self._lower is not None:
-            # |phi_i' theta_i| <= norm_i |phi_i| is known.
+            # |phi_i' theta_i| <= |theta_i| |phi_i| is known.
             lengths = np.sqrt(np.add.reduceat(book.phi**2, book.offsets[:-1]))
             self._rate = float(self._prior @ lengths) - self._lower
             return
@@ -452,9 +487,11 @@ class Learner:
         saved |= {f"radius.{name}": value for name, value in plain.items()}
         saved["radii"] = self.lcb.radii.copy()
         saved["limits"] = self._limits()
-        if self.prior is not None:
-            saved |= scales_to_plain(self.estimators.prior, self.scales)
-            saved["heard"] = self.heard.copy()
+        saved |= self.pending.to_plain()
+        if self.estimators.prior is not None:
+            saved |= prior_to_plain(self.estimators.prior)
+        if self.beliefs is not None:
+            saved |= self.beliefs.to_plain()
         return saved | self.estimators.snapshot()
 
     def _limits(self) -> Array:
@@ -475,7 +512,8 @@ class Learner:
         plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
         kept = {name: saved[name] for name in ("start", "reg", "factor", "seed")}
         if "prior.spread" in saved:
-            return kept | {"radius": None, "reg": None, "prior": prior_from_plain(saved)}
+            given = {"reg": None, "prior": prior_from_plain(saved)}
+            return kept | given | {"radius": radius_from_plain(plain) if plain else None}
         return kept | {"radius": radius_from_plain(plain)}
 
     def _recall(self, saved: Mapping[str, Any]) -> None:
@@ -488,16 +526,36 @@ class Learner:
         domain, limits = self.problem.domain, np.asarray(saved["limits"])
         if isinstance(domain, BoundBox) and not np.array_equal(limits, [domain.low, domain.high]):
             self.limits = domain.narrowed(*limits)
-        if self.prior is not None:
-            self.scales = scales_from_plain(saved)
-            self.heard[:] = saved["heard"]
+        if self.beliefs is not None:
+            self.beliefs.recall(saved)
+        self.pending = Pending.from_plain(
+            saved, knobs=self.problem.knobs, criteria=self.problem.criteria
+        )
         self.estimators.restore(saved)
 
 
-def _prior(
-    radius: ArrayLike | Confidence | None, reg: ArrayLike | None, prior: Prior | None
+def check_beliefs(
+    radius: ArrayLike | Confidence | None,
+    reg: ArrayLike | None,
+    prior: Prior | None,
+    *,
+    proven: bool = False,
 ) -> Prior | None:
-    """The prior that goes with these arguments, None for the paper's ridge."""
+    """The prior that is learned under these arguments, None where nothing of V0 is.
+
+    Where a radius can be `proven` around a prior's V0, a Confidence goes with a prior that is told
+    spread and sigma.
+
+    Raises:
+        InvalidInput: they contradict each other.
+    """
+    if proven and prior is not None and reg is None and isinstance(radius, Confidence):
+        if prior.spread is None or prior.sigma is None or radius.form != "logdet":
+            raise InvalidInput(
+                f"{prior} with a Confidence of form {radius.form!r} proves nothing: give the prior "
+                "both spread and sigma, and the form 'logdet'; or leave the radius out"
+            )
+        return None
     if prior is not None and (radius is not None or reg is not None):
         raise InvalidInput(
             "prior with radius or reg; a prior replaces both, so give one or the other"
@@ -508,5 +566,8 @@ def _prior(
 
 
 def rounds_of(losses: Array, count: Ints) -> int:
-    """How many rounds have passed with these losses, means of so many each: the largest seen."""
-    return int(count[~np.isnan(losses)].max(initial=1))
+    """How many rounds have passed with these losses, means of so many each: the largest seen.
+
+    One has passed in which nothing was seen, but none of which all losses still come.
+    """
+    return int(count[~np.isnan(losses)].max(initial=min(int(count.max()), 1)))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from trimtab.arrays import ArrayLike
+from trimtab.arrays import NOBODY, ArrayLike
 from trimtab.estimators import Confidence, Prior
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
-from trimtab.policies.schedule import NOBODY
 from trimtab.problem import Problem
 
 
@@ -52,13 +51,13 @@ class LinUCB(Policy):
             self.learner.resolve(reset=problem.all_criteria)
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses, then move to the new minimiser."""
-        self.learner.observe(losses, played=played, count=count)
+        cut = self.learner.observe(losses, played=played, count=count)
         if not self.learner.ready:
             left = int(self.learner.lacking().max())
-            return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left)
+            return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left, cut=cut)
         triggered = self.learner.estimators.triggered()
         moved = self.learner.resolve(reset=self.problem.all_criteria)
-        return Told(triggered=triggered, cause="trigger", moved=moved, next_review=1)
+        return Told(triggered=triggered, cause="trigger", moved=moved, next_review=1, cut=cut)

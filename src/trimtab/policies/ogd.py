@@ -7,13 +7,22 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trimtab import theory
-from trimtab.arrays import Array, ArrayLike, Ints, floats, per_item, read_only, refuse_where, whole
+from trimtab.arrays import (
+    NOBODY,
+    Array,
+    ArrayLike,
+    Ints,
+    floats,
+    per_item,
+    read_only,
+    refuse_where,
+    whole,
+)
 from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER
 from trimtab.policies.base import Told
 from trimtab.policies.gradient import GradientPolicy, Kind
-from trimtab.policies.schedule import NOBODY
 
 Mode = Literal["blocks", "random"]
 GradientAt = Literal["deployed", "virtual"]

@@ -7,12 +7,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trimtab import theory
-from trimtab.arrays import Array, ArrayLike, number, per_item, read_only, whole
+from trimtab.arrays import NOBODY, Array, ArrayLike, number, per_item, read_only, whole
 from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
 from trimtab.policies.base import Told
 from trimtab.policies.gradient import GradientPolicy, Kind
-from trimtab.policies.schedule import NOBODY
 
 Perturbation = Literal["kept", "fresh"]
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from trimtab import arrays
-from trimtab.arrays import Array, ArrayLike, Ints, refuse
+from trimtab.arrays import Array, ArrayLike, Ints, refuse, rows_of_losses
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence
+from trimtab.estimators import Confidence, Prior
 from trimtab.estimators.nodewise import Owed
 from trimtab.policies.base import Told
-from trimtab.policies.learner import Learner, rounds_of
+from trimtab.policies.learner import Learner, check_beliefs, rounds_of
 from trimtab.policies.pools import Dependence, Pools, alike
 from trimtab.policies.schedule import LazyPolicy
 from trimtab.policies.steady import SteadyGraphLinUCB
@@ -43,9 +43,14 @@ class PooledGraphLinUCB(Wrapper):
     means of different numbers of rounds, their sum counts for the smallest, which is valid, if
     not all that is known. `Told.triggered` and `Record.criteria` name all members of a group.
 
-    With ``sigma=None`` the noise of the sum is estimated as it is, dependent or not. Then all
-    members must have the same count, and `play` goes round by round, since from the squares of
-    each loss those of their sum cannot be had; for the same reason it does with recorded noise.
+    Told nothing but the problem and the start, a group learns with a `Prior` of its sum: one spread
+    and one noise, both learned, so that nothing has to be known of how the noise hangs together.
+    Nothing is certified then.
+
+    With ``Confidence(sigma=None)`` the noise of the sum is estimated as it is, dependent or not.
+    Then all members must have the same count, and `play` goes round by round, since from the
+    squares of each loss those of their sum cannot be had; for the same reason it does with
+    recorded noise.
 
     Deviation: the paper adds up one bonus per criterion and calls that optimal. For m criteria
     of one scope the sum of their losses is a bandit of the same dimension with sqrt(m) times the
@@ -63,17 +68,24 @@ class PooledGraphLinUCB(Wrapper):
     >>> runs[0].regret < 0.8 * runs[1].regret
     True
 
+    >>> policy = tt.PooledGraphLinUCB(world.problem, start=[0.5] * 4)  # told nothing
+    >>> stay = 1000 * (world.loss(policy.ask()) - world.optimum.value)
+    >>> tt.play(policy, world, horizon=1000).regret < 0.7 * stay
+    True
+
     Args:
         problem: the knobs, the criteria and the features between them.
         start: the state the system is in now.
         radius: beta, one number or one per criterion, or a `Confidence`, all of criteria as they
-            are; numbers are pooled like sigma.
+            are; numbers are pooled like sigma. None for a prior.
         noise: "independent" where the losses of a group's members have independent noise, given
             the state; "correlated" where that is not known, or where they share it, as with the
             paper's latent noise. That is valid for any noise, and as wide as without pooling but
-            for the smaller union.
-        reg: the ridge parameter, one number or one per criterion; criteria of different reg are
-            not pooled.
+            for the smaller union. Needed where a noise is given, by a radius or a prior's sigma.
+        reg: the ridge parameter that goes with a radius, one number or one per criterion, 1 by
+            default; criteria of different reg are not pooled.
+        prior: what is believed of the criteria's losses before any is seen, `Prior()` by
+            default. Of spreads a group has the weighted mean.
         then: the lazy policy that does the work, with one estimate per criterion: `Steady...`,
             `Lazy...` or `AsyncLazyGraphLinUCB`.
         seed: of the solver's random starts.
@@ -88,26 +100,28 @@ class PooledGraphLinUCB(Wrapper):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        noise: Dependence,
-        reg: ArrayLike = 1.0,
+        radius: ArrayLike | Confidence | None = None,
+        noise: Dependence | None = None,
+        reg: ArrayLike | None = None,
+        prior: Prior | None = None,
         then: type[LazyPolicy] = SteadyGraphLinUCB,
         seed: int = 0,
         **options: Any,
     ) -> None:
         check_inner(then)
-        if noise not in ("independent", "correlated"):
+        if noise not in (None, "independent", "correlated"):
             raise InvalidInput(f"noise = {noise!r}; choose 'independent' or 'correlated'")
-        each = arrays.per_item(reg, problem.criteria, "reg", "criterion", low=0.0, strict=True)
-        self._problem, self.pools = problem, Pools(problem, alike(problem, each))
-        self.inner = then(
-            self.pools.problem,
-            start=start,
-            radius=self.pools.radius(radius, noise),
-            reg=each[self.pools.first],
-            seed=seed,
-            **options,
+        check_beliefs(radius, reg, prior)
+        each = arrays.per_item(
+            1.0 if reg is None else reg, problem.criteria, "reg", "criterion", low=0.0, strict=True
         )
+        self._problem, self.pools = problem, Pools(problem, alike(problem, each))
+        believed: dict[str, Any] = (
+            {"prior": self.pools.prior(Prior() if prior is None else prior, noise)}
+            if radius is None
+            else {"radius": self.pools.radius(radius, noise), "reg": each[self.pools.first]}
+        )
+        self.inner = then(self.pools.problem, start=start, seed=seed, **believed, **options)
         self.learner = self.inner.learner
         if type(self.learner) is not Learner:
             raise InvalidInput(
@@ -121,9 +135,11 @@ class PooledGraphLinUCB(Wrapper):
         return [part.tolist() for part in np.split(self.pools.members, self.pools.starts[1:])]
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the groups' losses; look at the state again if that is due."""
+        if losses is None:
+            return self._of_members(self.inner.tell(None, played=played, count=count))
         m = self.problem.criteria
         y, _ = arrays.losses(losses, m)
         n = arrays.counts(count, m)
@@ -137,6 +153,15 @@ class PooledGraphLinUCB(Wrapper):
             self.learner.wait(rounds_of(y, n) - rounds_of(pooled, least))
         told = self.inner.tell(pooled, played=played, count=least if np.ndim(count) else count)
         return self._of_members(told)
+
+    def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
+        """Learn from several rounds, one row each, as so many tells would; how many it took."""
+        rows, complete = rows_of_losses(losses, self.problem.criteria)
+        if not complete:
+            return super().tell_rows(rows)
+        soon = max(self.inner.rounds_left(), 1)
+        taken, told = self.inner.tell_rows(self.pools.mean_rows(rows[:soon]))
+        return taken, self._of_members(told)
 
     def _check_counts(self, y: Array, n: Ints) -> None:
         """Refuse different counts in a group where its noise is to be estimated from them."""
@@ -169,10 +194,20 @@ class PooledGraphLinUCB(Wrapper):
 
     def _of_members(self, told: Told) -> Told:
         """What the inner policy says of groups, said of their members."""
-        triggered, record = np.sort(self.pools.within(told.triggered)), told.record
+
+        def members(groups: Ints) -> Ints:
+            return np.sort(self.pools.within(groups))
+
+        record = told.record
         if record is not None:
-            record = replace(record, criteria=np.sort(self.pools.within(record.criteria)))
-        return replace(told, triggered=triggered, record=record)
+            record = replace(record, criteria=members(record.criteria), cut=members(record.cut))
+        return replace(
+            told,
+            triggered=members(told.triggered),
+            record=record,
+            rung=members(told.rung),
+            cut=members(told.cut),
+        )
 
     # When something happens: never later than a group can have seen enough.
 

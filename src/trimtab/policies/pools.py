@@ -6,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.arrays import Array, ArrayLike, Ints, per_item
 from trimtab.bases import Features, Monomials
 from trimtab.bases.features import spans
 from trimtab.bases.fourier import Fourier
-from trimtab.estimators import Confidence, as_radius
+from trimtab.errors import InvalidInput
+from trimtab.estimators import Confidence, Prior, as_radius
 from trimtab.estimators.confidence import BoundConfidence, FixedRadius
 from trimtab.estimators.nodewise import Owed
 from trimtab.graph import Graph
@@ -92,6 +93,11 @@ class Pools:
         """The weighted mean over each group; NaN where a member's value is missing."""
         return np.asarray(np.add.reduceat((self.shares * values)[self.members], self.starts))
 
+    def mean_rows(self, rows: Array) -> Array:
+        """The same of several rounds, one row each: (n, G)."""
+        each = (self.shares * rows)[:, self.members]
+        return np.asarray(np.add.reduceat(each, self.starts, axis=1))
+
     def least(self, counts: Ints) -> Ints:
         """The smallest count in each group.
 
@@ -100,14 +106,33 @@ class Pools:
         """
         return np.asarray(np.minimum.reduceat(counts[self.members], self.starts))
 
-    def scale(self, sigma: Array, noise: Dependence) -> Array:
+    def scale(self, sigma: Array, noise: Dependence | None) -> Array:
         """The noise of each group's loss, from that of each criterion's."""
+        if noise is None:
+            raise InvalidInput(
+                "noise is missing; to pool a given noise say whether it is 'independent' or "
+                "'correlated', or give neither radius nor sigma: then it is learned"
+            )
         if noise == "correlated":
             return self.mean(sigma)
         squares = ((self.shares * sigma) ** 2)[self.members]
         return np.asarray(np.sqrt(np.add.reduceat(squares, self.starts)))
 
-    def radius(self, radius: ArrayLike | Confidence, noise: Dependence) -> ArrayLike | Confidence:
+    def prior(self, prior: Prior, noise: Dependence | None) -> Prior:
+        """The prior of the groups: what is told of the criteria, pooled; the rest is learned."""
+
+        def each(value: ArrayLike, name: str) -> Array:
+            return per_item(value, self.group.size, name, "criterion", low=0.0, strict=True)
+
+        spread, sigma = prior.spread, prior.sigma
+        return Prior(
+            spread=None if spread is None else self.mean(each(spread, "spread")),
+            sigma=None if sigma is None else self.scale(each(sigma, "sigma"), noise),
+        )
+
+    def radius(
+        self, radius: ArrayLike | Confidence, noise: Dependence | None
+    ) -> ArrayLike | Confidence:
         """The radius of each group; fixed numbers are taken for multiples of the noise."""
         rule = as_radius(radius, self.group.size)
         if isinstance(rule, BoundConfidence):

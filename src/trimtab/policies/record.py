@@ -20,6 +20,7 @@ class Record:
     round: int  # rounds told before the look
     cause: str  # "trigger", "review" or "alarm"
     criteria: Ints  # those that triggered or rang
+    cut: Ints  # those of which a loss was cut since the last look, being far from all others
     information: float  # growth of log det V since the last look, all criteria together
     gain: float  # by how much the move lowers the lower confidence bound, per round
     expected: float  # by how much it lowers the estimated loss, per round
@@ -77,8 +78,9 @@ class Record:
             more = f" and {self.knobs.size - 3} more" if self.knobs.size > 3 else ""
             done = f"move {', '.join(steps)}{more}: it {self.worth}"
         proven = "" if self.certified else " (not proven)"
+        wild = f", wild losses of {self.cut.size} cut" if self.cut.size else ""
         return (
-            f"round {self.round:,}, {why}, {self.information:.2f} nats learned: {done}; "
+            f"round {self.round:,}, {why}, {self.information:.2f} nats learned{wild}: {done}; "
             f"at most {self.gap:.3g} a round is left{proven}; next look in {self.next_review:,}"
         )
 

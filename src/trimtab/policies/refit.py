@@ -14,6 +14,7 @@ def refitted(learner: Learner, smaller: Problem, *, delta: float, due: bool) -> 
 
     Features of a smaller scope may be scaled up, by r: then reg becomes r^2 reg and the bound
     on the norm of the parameter norm / r, so that the ellipsoid is the old one, cut down.
+    With a prior V starts at that of the smaller scopes, which is a block of the old one.
 
     Args:
         learner: with everything flushed.
@@ -23,11 +24,14 @@ def refitted(learner: Learner, smaller: Problem, *, delta: float, due: bool) -> 
     """
     old = learner.estimators.reg
     saved = learner.snapshot() | refit(learner.estimators, smaller)
+    saved |= {name: x[:0] for name, x in saved.items() if name.startswith("diary.")}
     saved["since"] = np.full(smaller.criteria, np.inf if due else 0.0)
     if "radius.form" in saved:
         saved["radius.norm"] = saved["radius.norm"] / np.sqrt(saved["reg"] / old)
         saved["radius.delta"] = delta
     found = Learner.restored(smaller, saved)
+    if found.beliefs is not None:
+        found.beliefs.begin_anew()
     found.estimators.deploy(found.state, smaller.all_criteria)
     found.lcb.update(smaller.all_criteria)
     return found

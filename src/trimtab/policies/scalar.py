@@ -8,15 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from trimtab import arrays
-from trimtab.arrays import Array, ArrayLike, read_only
+from trimtab.arrays import NOBODY, Array, ArrayLike, read_only
 from trimtab.bases import Custom, Features, Monomials
 from trimtab.bases.monomial import MonomialArrays
 from trimtab.domain import BoundBalls, BoundDomain
-from trimtab.estimators import Confidence
+from trimtab.estimators import Confidence, Prior
 from trimtab.graph import Graph
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner, rounds_of
-from trimtab.policies.schedule import NOBODY
 from trimtab.problem import Problem
 
 
@@ -36,8 +35,9 @@ class ScalarLinUCB(Policy):
         problem: the knobs, the criteria and the features between them.
         start: the state the system is in now; the first move leaves it.
         radius: beta of the total, a number or a `Confidence` with the noise and the norm
-            of the total.
-        reg: the ridge parameter.
+            of the total. None for a prior.
+        reg: the ridge parameter that goes with a radius; 1 by default.
+        prior: what is believed of the total before any loss is seen, `Prior()` by default.
         seed: of the solver's random starts.
     """
 
@@ -48,12 +48,15 @@ class ScalarLinUCB(Policy):
         problem: Problem,
         *,
         start: ArrayLike,
-        radius: ArrayLike | Confidence,
-        reg: ArrayLike = 1.0,
+        radius: ArrayLike | Confidence | None = None,
+        reg: ArrayLike | None = None,
+        prior: Prior | None = None,
         seed: int = 0,
     ) -> None:
         total = Total(problem)
-        self.learner = Learner(total, start=start, radius=radius, reg=reg, factor=1.0, seed=seed)
+        self.learner = Learner(
+            total, start=start, radius=radius, reg=reg, prior=prior, factor=1.0, seed=seed
+        )
         if self.learner.ready:
             self.learner.resolve(reset=total.all_criteria)
 
@@ -64,13 +67,16 @@ class ScalarLinUCB(Policy):
         return total.parts if isinstance(total, Total) else total
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the total of the losses, then move to the new minimiser.
 
         Where the losses are means of different numbers of rounds, their total counts
         for the smallest.
         """
+        if losses is None:
+            self.learner.observe(None, played=played, count=count)
+            return self._moved()
         m = self.problem.criteria
         y, _ = arrays.losses(losses, m)
         n = arrays.counts(count, m)
@@ -82,6 +88,9 @@ class ScalarLinUCB(Policy):
         self.learner.observe([total], played=played, count=least)
         if here:  # rounds that teach it nothing pass as well
             self.learner.wait(rounds_of(y, n) - (1 if np.isnan(total) else least))
+        return self._moved()
+
+    def _moved(self) -> Told:
         if not self.learner.ready:
             left = int(self.learner.lacking().max())
             return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left)

@@ -7,11 +7,12 @@ rounds have passed. `tell` and `skip` differ only in how those rounds came in.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from trimtab.arrays import ArrayLike, Ints, number, read_only, rows_of_losses
+from trimtab.arrays import NOBODY, ArrayLike, Ints, number, rows_of_losses
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER, Confidence, Prior
 from trimtab.estimators.nodewise import Owed
@@ -20,7 +21,6 @@ from trimtab.policies.learner import Learner
 from trimtab.problem import Problem
 
 ColdStart = Literal["solve", "keep"]
-NOBODY: Ints = read_only(np.empty(0, np.int64))
 
 
 @runtime_checkable
@@ -71,11 +71,12 @@ class LazyPolicy(Policy, Protocol):
             self._solve_globally()
 
     def tell(
-        self, losses: ArrayLike, *, played: ArrayLike | None = None, count: ArrayLike = 1
+        self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses; look at the state again if that is due."""
-        self.learner.observe(losses, played=played, count=count)
-        return self.look()
+        cut = self.learner.observe(losses, played=played, count=count)
+        told = self.look()
+        return replace(told, cut=cut) if cut.size else told
 
     def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
         """Learn from several rounds, one row each, as so many tells would; how many it took.
@@ -98,8 +99,8 @@ class LazyPolicy(Policy, Protocol):
         rows, complete = rows_of_losses(losses, self.problem.criteria)
         if complete and not self.learner.holding:
             taken = min(len(rows), self.rounds_left())
-            self.learner.observe_rows(rows[:taken])
-            return taken, self.look()
+            cut = self.learner.observe_rows(rows[:taken])
+            return taken, replace(self.look(), cut=cut)
         taken, told = 0, Told(triggered=NOBODY, cause="none", moved=0.0, next_review=0)
         while taken < len(rows) and told.cause == "none":
             told = self.tell(rows[taken].astype(np.float64))
@@ -144,10 +145,13 @@ class LazyPolicy(Policy, Protocol):
         """The algorithm's box: look for triggers, and act on them."""
 
     def rounds_left(self) -> int:
-        """Rounds until the next review if everything is observed."""
+        """Rounds until the next review if everything is observed; at least one.
+
+        What a prior learns at a look may make criteria due that were not: they wait for a round.
+        """
         if self.learner.holding:
             return self.review_left()
-        return min(self.learner.estimators.rounds_left(), self.review_left())
+        return max(min(self.learner.estimators.rounds_left(), self.review_left()), 1)
 
     def _next_look(self) -> int:
         """Rounds until the state is looked at again if everything is observed."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
+from trimtab.estimators import Confidence, Prior
 from trimtab.policies import joint_learner
 from trimtab.policies.adaptive import AdaptiveGraphLinUCB
 from trimtab.policies.async_ import AsyncLazyGraphLinUCB
@@ -66,15 +67,20 @@ def restore(
     1
 
     Raises:
-        InvalidInput: the snapshot is of a newer format, of another problem, incomplete
+        InvalidInput: the snapshot is of another format, of another problem, incomplete
             or damaged.
     """
     version = snapshot.get("format")
     if not isinstance(version, int):
         raise InvalidInput("this is not a snapshot: it has no format number")
-    if version > FORMAT:
+    if version != FORMAT:
+        remedy = (
+            "upgrade trimtab"
+            if version > FORMAT
+            else "begin with a new policy, or restore it with the trimtab that took it"
+        )
         raise InvalidInput(
-            f"the snapshot has format {version}, this trimtab reads up to {FORMAT}; upgrade trimtab"
+            f"the snapshot has format {version}, this trimtab reads format {FORMAT} only: {remedy}"
         )
     name = snapshot.get("policy")
     if name not in POLICIES | GRADIENT_POLICIES:
@@ -101,7 +107,9 @@ def restore(
     if missing:
         raise InvalidInput(f"the snapshot is incomplete: {', '.join(missing)} is missing")
     for name, model in pattern.items():
-        if np.shape(snapshot[name]) != np.shape(model):
+        grows = name.startswith(("diary.", "pending."))  # with a row for each entry
+        found, expected = (np.shape(x)[grows:] for x in (snapshot[name], model))
+        if found != expected or np.ndim(snapshot[name]) != np.ndim(model):
             raise InvalidInput(
                 f"the snapshot is damaged: {name} has shape {np.shape(snapshot[name])}, "
                 f"expected {np.shape(model)}"
@@ -116,19 +124,18 @@ def restore(
 
 def _pattern(kind: type[Policy], problem: Problem, snapshot: Mapping[str, Any]) -> dict[str, Any]:
     """Every entry a snapshot of this kind must have, in its shape."""
+    prior = "prior.spread" in snapshot
+    proven = "radius.form" in snapshot
     fresh = Learner(
         problem,
         start=problem.domain.anchor,
-        radius=None if "prior.spread" in snapshot else np.zeros(problem.criteria),
-        reg=None if "prior.spread" in snapshot else 1.0,
+        radius=Confidence(sigma=1.0, norm=1.0) if proven else None if prior else 0.0,
+        reg=None if prior else 1.0,
+        prior=Prior(spread=1.0, sigma=1.0) if prior else None,
         factor=2.0,
         seed=0,
     )
     saved = fresh.snapshot()
-    if "radius.form" in snapshot:
-        del saved["radius.beta"]
-        saved |= {"radius.delta": 0.0, "radius.form": "", "radius.sigma": fresh.lcb.radii}
-        saved["radius.norm"] = fresh.lcb.radii
     if kind is JointLazyGraphLinUCB:
         saved |= joint_learner.pattern(problem, snapshot)
     return saved | dict.fromkeys(kind._own, 0)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, Ints, number, whole
+from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, number, whole
 from trimtab.domain import BoundBox
 from trimtab.errors import InvalidInput
 from trimtab.estimators import NEVER, Confidence, Prior
@@ -17,8 +17,6 @@ from trimtab.policies.schedule import ColdStart, LazyPolicy
 from trimtab.problem import Problem
 from trimtab.solvers import Solution
 
-FACTORS = (1.1, 4.0)  # between these the trigger factor is chosen
-ROUNDS_PER_FACTOR = 150.0  # see docs/decisions/0009
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
@@ -64,12 +62,11 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     >>> import trimtab as tt
     >>> ring = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
-    >>> world = tt.worlds.quadratic(ring, seed=2, move_cost=30.0)
-    >>> radius = tt.Confidence(sigma=0.1, norm=world.norms)
-    >>> policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5] * 4, radius=radius)
-    >>> trace = tt.play(policy, world, horizon=10**4)
-    >>> lazy = tt.LazyGraphLinUCB(world.problem, start=[0.5] * 4, radius=radius)
-    >>> trace.movement < 0.6 * tt.play(lazy, world, horizon=10**4).movement
+    >>> world = tt.worlds.quadratic(ring, seed=3, move_cost=30.0)
+    >>> policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5] * 4)
+    >>> trace = tt.play(policy, world, horizon=1000)
+    >>> lazy = tt.LazyGraphLinUCB(world.problem, start=[0.5] * 4)
+    >>> trace.movement < 0.6 * tt.play(lazy, world, horizon=1000).movement
     True
 
     Args:
@@ -79,8 +76,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         reg: the ridge parameter that goes with a radius, one number or one per criterion; 1 by
             default.
         prior: what is believed of the losses before any is seen, `Prior()` by default.
-        factor: C, by how much a determinant must grow to trigger; 2 with a prior, chosen from
-            move_cost with a radius.
+        factor: C, by how much a determinant must grow to trigger.
         cold_start: "solve" before the first round, or "keep" the start state, the default
             where every criterion has a constant feature.
         review: whether to look whenever the clock has doubled since the last time.
@@ -116,7 +112,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         radius: ArrayLike | Confidence | None = None,
         reg: ArrayLike | None = None,
         prior: Prior | None = None,
-        factor: float | None = None,
+        factor: float = 2.0,
         cold_start: ColdStart | None = None,
         review: bool = True,
         period: int | None = None,
@@ -142,7 +138,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             radius=radius,
             reg=reg,
             prior=prior,
-            factor=2.0 if factor is None else factor,
+            factor=factor,
             cold_start="keep" if cold_start == "solve" else cold_start,
             review=review,
             seed=seed,
@@ -158,21 +154,10 @@ class SteadyGraphLinUCB(LazyPolicy):
         if self.learner.prior is not None and alarm is None:
             watchable = True
         self.alarm = watchable if alarm is None else bool(alarm)
-        if factor is None and self.learner.prior is None:
-            self.learner.estimators.set_factor(self._chosen_factor())
         if cold_start == "solve" and self.learner.ready:
-            self._look("review", np.empty(0, np.int64))
+            self._look("review", NOBODY)
         else:
             self._begin_epoch(self._limit())
-
-    def _chosen_factor(self) -> float:
-        """C - 1 as the root of the price, in rounds of a criterion's width at the start."""
-        width = self.learner.lcb.width(self.learner.state) / self.problem.criteria
-        price = float(self.problem.move_cost.mean())
-        least, most = FACTORS
-        if not 0.0 < width < np.inf:
-            return 2.0
-        return float(np.clip(1.0 + np.sqrt(price / (ROUNDS_PER_FACTOR * width)), least, most))
 
     @property
     def memory(self) -> int:
@@ -221,9 +206,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         self._next_check = begun + 2 * (self.learner.clock - begun)
         if self.learner.prior is not None:
             self._next_check = min(self._next_check, self.learner.clock + alarms.OFTEN)
-            rung = alarms.changed(self.learner)
+            rung, doubted = alarms.changed(self.learner)
             if rung.size:
-                self.learner.widen(rung)
+                self.learner.widen(doubted)
                 self._caution = CAUTIOUS
             return rung
         rung = alarms.rung(self.learner, self._checks)
@@ -238,41 +223,27 @@ class SteadyGraphLinUCB(LazyPolicy):
         """Deploy the state whose bound and price together are least; explain it."""
         learner, everybody = self.learner, self.problem.all_criteria
         before, price = learner.state, self.problem.move_cost
+        cut = learner.estimators.cut()
         learner.absorb(everybody)
-        certify = None if self.certify == np.inf else self.certify
-        reach = self._reach()
-        free = learner.solve(everybody, certify=certify, reach=reach)  # as if moves cost nothing
-        rounds = self._rounds(before) if learner.prior is None else self._limit()
-        while True:
-            best = self._priced(free, price / rounds, reach)
-            if self.rho > 0.0:
-                best = self._ladder(best, criteria, price / rounds)
-            needed = self._rounds(best)
-            if needed <= rounds:
-                break
-            rounds = min(max(2 * rounds, needed), self._limit())
-        if learner.prior is not None and isinstance(self.problem.domain, BoundBox):
-            best = self._pruned(best, price / rounds)
+        with learner.foreseeing():
+            free, best, rounds = self._weighed(criteria)
+            weighed = free.state if np.array_equal(best, before) else best
+            value = learner.lcb.value(best)
+            gain, expected = self._gains(weighed)
         lower = free.value if free.lower_bound is None else free.lower_bound
-        value, at_free = learner.lcb.value(best), learner.lcb.value(before)
         book, fades = learner.estimators.book, self.memory < NEVER
-        gain = float(book.gain.sum())
-        information = float(book.since.sum()) if fades else gain - self._gain
-        expected = learner.lcb.mean(before) - learner.lcb.mean(
-            free.state if np.array_equal(best, before) else best
-        )
+        gathered = float(book.gain.sum())
+        information = float(book.since.sum()) if fades else gathered - self._gain
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=free.certified)
         self._begin_epoch(rounds)
-        weighed, reached = (
-            (free.state, free.value) if np.array_equal(best, before) else (best, value)
-        )
         knobs, old, new = moved(before, best)
         record = Record(
             round=learner.clock,
             cause=cause,
             criteria=criteria,
+            cut=cut,
             information=information,
-            gain=at_free - reached,
+            gain=gain,
             expected=expected,
             rounds=rounds,
             price=float(price @ np.abs(weighed - before)),
@@ -283,15 +254,54 @@ class SteadyGraphLinUCB(LazyPolicy):
             after=new,
             next_review=self._next_look(),
         )
-        self._gain = gain
-        triggered = criteria if cause == "trigger" else np.empty(0, np.int64)
+        self._gain = gathered
+        triggered = criteria if cause == "trigger" else NOBODY
         return Told(
             triggered=triggered,
             cause=cause,
             moved=float(np.abs(best - before).sum()),
             next_review=record.next_review,
             record=record,
+            rung=criteria if cause == "alarm" else NOBODY,
         )
+
+    def _weighed(self, criteria: Ints) -> tuple[Solution, Array, int]:
+        """The best state were moves free, the one to take, and in how many rounds it pays."""
+        learner, price = self.learner, self.problem.move_cost
+        certify = None if self.certify == np.inf else self.certify
+        reach = self._reach()
+        free = learner.solve(self.problem.all_criteria, certify=certify, reach=reach)
+        rounds = self._rounds(learner.state) if learner.prior is None else self._limit()
+        while True:
+            best = self._priced(free, price / rounds, reach)
+            if self.rho > 0.0:
+                best = self._ladder(best, criteria, price / rounds)
+            needed = self._rounds(best)
+            if needed <= rounds:
+                break
+            rounds = min(max(2 * rounds, needed), self._limit())
+        if learner.prior is not None and isinstance(self.problem.domain, BoundBox):
+            best = self._pruned(best, price / rounds)
+        toll = float(price @ np.abs(best - learner.state))
+        if self._floor is not None and self._gains(best)[0] < toll / rounds:
+            best = learner.state  # the bound promises more than losses can give
+        return free, best, rounds
+
+    @property
+    def _floor(self) -> Array | None:
+        """What no criterion's part of the total can be below, if that is known: (m,)."""
+        prior, book = self.learner.estimators.prior, self.learner.estimators.book
+        if prior is None or prior.least is None:
+            return None
+        return self.problem.weights * (prior.least - (book.offset if book.offset.size else 0.0))
+
+    def _gains(self, state: Array) -> tuple[float, float]:
+        """By how much a move lowers the bound and the estimate, no further than losses can go."""
+        lcb, floor = self.learner.lcb, self._floor
+        low = -np.inf if floor is None else floor
+        (here, around), (there, near) = lcb.terms(self.learner.state), lcb.terms(state)
+        bound = np.maximum(here - around, low).sum() - np.maximum(there - near, low).sum()
+        return float(bound), float(np.maximum(here, low).sum() - np.maximum(there, low).sum())
 
     def _reach(self) -> float:
         """How far a knob may go at once: not far while little is known of what is there."""
@@ -316,19 +326,19 @@ class SteadyGraphLinUCB(LazyPolicy):
 
         What is given up, all together, is at most a small share of the width.
         """
-        learner = self.learner
-        before, lcb = learner.state, learner.lcb
-
-        def cost(state: Array) -> float:
-            return lcb.value(state) + float(price @ np.abs(state - before))
-
-        most = cost(best) + PRUNED * lcb.width(best)
-        for j in np.argsort(np.abs(best - before), kind="stable").tolist():
-            if best[j] != before[j]:
-                trial = best.copy()
-                trial[j] = before[j]
-                if cost(trial) <= most:
-                    best = trial
+        before, lcb, graph = self.learner.state, self.learner.lcb, self.problem.graph
+        steps = np.abs(best - before)
+        left, best = PRUNED * lcb.width(best), best.copy()
+        for j in np.argsort(steps, kind="stable").tolist():
+            if steps[j] > 0.0:
+                readers, there = graph.touching(j), best[j]
+                value = lcb.value(best, readers)
+                best[j] = before[j]
+                loss = lcb.value(best, readers) - value - price[j] * steps[j]
+                if loss <= left:
+                    left -= loss
+                else:
+                    best[j] = there
         return best
 
     def _ladder(self, best: Array, criteria: Ints, price: Array) -> Array:

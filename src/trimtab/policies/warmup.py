@@ -17,7 +17,7 @@ import numpy as np
 
 from trimtab.arrays import MOST_ROUNDS, Array, ArrayLike, Ints, floats, read_only
 from trimtab.errors import InvalidInput
-from trimtab.estimators.confidence import Radius
+from trimtab.estimators.confidence import PosteriorWidth, Radius
 from trimtab.estimators.edges import Edges
 from trimtab.policies.design import optimal_states
 from trimtab.policies.tour import tour
@@ -26,6 +26,7 @@ from trimtab.problem import Problem
 from trimtab.theory.adaptive import mean_grams
 
 Design = Literal["optimal", "iid"] | ArrayLike
+FEATURES_PER_ROUND = 2  # of a warm-up with a prior, which can do without: see docs/decisions/0014
 GROWTH = np.sqrt(2.0)  # of the rounds by the end of a lap, from lap to lap
 
 
@@ -102,7 +103,11 @@ def plan(
     laps: int,
     seed: int,
 ) -> Warmup:
-    """The warm-up that decides every edge while the ellipsoids hold, as far as the limit allows."""
+    """The warm-up that decides every edge while the ellipsoids hold, as far as the limit allows.
+
+    Where spread and noise are to be learned nobody knows how long that is: then it is as long as
+    the limit says, and by default so short that it costs next to nothing.
+    """
     if limit is None and radius.least_df > 0:
         raise InvalidInput(
             "warmup = None with an unknown noise; its length depends on sigma: say how many "
@@ -110,9 +115,13 @@ def plan(
         )
     states = _states(problem, design)
     states = states[tour(start, states)]
-    grams = mean_grams(problem, states if len(states) else None)
     most = MOST_ROUNDS if limit is None else limit
-    total = rounds_needed(problem, edges, grams, reg=reg, radius=radius, gamma=gamma, most=most)
+    if isinstance(radius, PosteriorWidth):
+        short = -(-int(problem.dims.max()) // FEATURES_PER_ROUND)
+        limit = total = most = short if limit is None else limit
+    else:
+        grams = mean_grams(problem, states if len(states) else None)
+        total = rounds_needed(problem, edges, grams, reg=reg, radius=radius, gamma=gamma, most=most)
     if limit is None and total > most:
         raise InvalidInput(
             f"gamma = {gamma.min():g} is too small: no warm-up of up to {most:g} rounds can tell "

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from trimtab.arrays import ArrayLike, Ints
+from trimtab.arrays import Ints
 from trimtab.errors import InvalidInput
 from trimtab.policies.base import FORMAT
 from trimtab.policies.schedule import LazyPolicy
@@ -27,10 +27,6 @@ class Wrapper(LazyPolicy):
     def problem(self) -> Problem:
         """The problem as the user has given it; the learner's is the inner policy's."""
         return self._problem
-
-    def within(self, low: ArrayLike | None, high: ArrayLike | None) -> None:
-        """It cannot be limited: what it wraps would not know."""
-        raise InvalidInput(f"a {type(self).__name__} cannot be limited; a node-wise policy can")
 
     def rounds_left(self) -> int:
         """Rounds until the next review if everything is observed."""

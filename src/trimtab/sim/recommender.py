@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike
+from trimtab.bases import Quadratic
 from trimtab.graph import Graph
 from trimtab.problem import Problem
 from trimtab.sim.worlds import Gaussian, World
@@ -66,10 +67,10 @@ def recommender(*, noise: float = 0.1, move_cost: ArrayLike = 0.0) -> World:
 
     >>> world = recommender()
     >>> world.problem
-    Problem(Graph(knobs=6, criteria=8), basis=Quadratic(normalize=True))
+    Problem(Graph(knobs=6, criteria=8), basis=Quadratic(powers=2, normalize=True))
     """
     graph = Graph.from_scopes([scope for _, scope, _ in CRITERIA], knobs=len(KNOBS))
-    problem = Problem(graph, move_cost=move_cost)
+    problem = Problem(graph, basis=Quadratic(), move_cost=move_cost)
     theta = [_project(problem, i, loss) for i, (_, _, loss) in enumerate(CRITERIA)]
     return World(problem, theta=theta, noise=Gaussian(noise))
 

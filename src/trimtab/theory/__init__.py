@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trimtab.theory.adaptive import adaptive_regret, break_even, kappa, warmup_rounds
-from trimtab.theory.advice import Advice
-from trimtab.theory.advise import advise
 from trimtab.theory.drift import max_accruals, max_faded_gain
 from trimtab.theory.joint import (
     joint_load,
@@ -47,10 +47,16 @@ from trimtab.theory.printed import (
     printed_radius,
     recovery_error,
 )
-from trimtab.theory.variants import Row
+from trimtab.theory.variants import Bound
+
+if TYPE_CHECKING:  # the same names as in _SIMULATED, for type checkers and editors
+    from trimtab.advise import Advice as Advice
+    from trimtab.advise import Row as Row
+    from trimtab.advise import advise as advise
 
 __all__ = [
     "Advice",
+    "Bound",
     "Row",
     "adaptive_regret",
     "advise",
@@ -93,3 +99,20 @@ __all__ = [
     "switching_probability",
     "warmup_rounds",
 ]
+
+# They play policies in simulated worlds, which are layers that build on this one.
+_SIMULATED = ("Advice", "Row", "advise")
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _SIMULATED:
+            raise AttributeError(f"module 'trimtab.theory' has no attribute {name!r}")
+        from trimtab import advise
+
+        return getattr(advise, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-r"""What the bounds say of every variant on one problem: the rows of `advise`.
+r"""What the bounds say of every variant on one problem: shown beside what `advise` simulates.
 
 Symbols as in `lazy`: T the horizon, C the trigger factor, Gamma_i the worst case of `max_gain`,
 M = sum_i Gamma_i / log C plus the reviews. Bounds are worst cases: runs stay far below them, but
@@ -28,8 +28,8 @@ FIRST = 2  # rounds that Steady may stay at the start state before it looks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """One variant: what is known of it before it has been played. None where there is no bound.
+class Bound:
+    """What is proven of one variant before it has been played. None where there is no bound.
 
     Steady trades regret for movement: its regret alone may be as large as the total.
     """
@@ -43,12 +43,13 @@ class Row:
     expected_looks: float | None = None  # where they do not depend on what is observed
     guaranteed: bool = False
     assumes: str = ""
-    against: str = ""  # why it is not the one recommended
+    lacks: str = ""  # why there is no bound
 
 
-def bounded(*, name: str, regret: float, price: float, **rest: Any) -> Row:
-    """A row with a guarantee: regret and price, and their sum."""
-    return Row(name=name, regret=regret, price=price, total=regret + price, guaranteed=True, **rest)
+def bounded(*, name: str, regret: float, price: float, **rest: Any) -> Bound:
+    """A bound on everything: regret and price, and their sum."""
+    total = regret + price
+    return Bound(name=name, regret=regret, price=price, total=total, guaranteed=True, **rest)
 
 
 class Case:
@@ -80,7 +81,7 @@ class Case:
         self.lengths = _lengths(problem, np.ones(problem.knobs))  # (k,) they sum to D1
         self.prices = _lengths(problem, problem.move_cost)  # (k,)
 
-    # What the rows are made of.
+    # What the bounds are made of.
 
     def gains(self, T: int) -> Array:
         """The most that each criterion can learn in T rounds."""
@@ -129,9 +130,9 @@ class Case:
         parts = self.problem.graph.components()
         return all((sizes[criteria] == knobs.size).all() for knobs, criteria in parts)
 
-    # The rows.
+    # The bounds.
 
-    def linucb(self) -> Row:
+    def linucb(self) -> Bound:
         """A look in every round: the smallest constant, and movement that only T bounds."""
         return bounded(
             name="LinUCB",
@@ -143,7 +144,7 @@ class Case:
             assumes="noise of scale sigma, parameters within norm",
         )
 
-    def lazy(self) -> Row:
+    def lazy(self) -> Bound:
         """Algorithm 1: Theorem 1'."""
         looks = self.looks(self.T)
         return bounded(
@@ -155,7 +156,7 @@ class Case:
             assumes="noise of scale sigma, parameters within norm",
         )
 
-    def local(self) -> Row:
+    def local(self) -> Bound:
         """Asynchronous updates: movement by part (c), regret only where components are cliques."""
         rows, gains, reviews = self.problem.graph, self.gains(self.T), lazy.max_reviews(self.T)
         starts = rows.scope_offsets[:-1]
@@ -173,10 +174,10 @@ class Case:
             "assumes": "every component of the graph is a clique",
         }
         if not self.in_cliques:
-            return Row(**known)
+            return Bound(**known)
         return bounded(regret=self.regret(self.T, factor=self.C), **known)
 
-    def steady(self) -> Row:
+    def steady(self) -> Bound:
         """Theorem 1' for regret and price together, and two rounds at the start state."""
         row, start = self.lazy(), min(FIRST, self.T) * self.worst
         both = self.cost(self.T) + start
@@ -188,14 +189,14 @@ class Case:
             assumes=f"{row.assumes}; all losses observed",
         )
 
-    def joint(self, factor_norm: float, *, correlated: bool) -> tuple[Row, float]:
+    def joint(self, factor_norm: float, *, correlated: bool) -> tuple[Bound, float]:
         """One estimate for all factors, with half of delta, and its ridge parameter."""
         name, problem = "JointLazyGraphLinUCB", self.problem
         length = number(factor_norm, "factor_norm", low=0.0, strict=False)
         try:
             factors = Factors(problem)
         except InvalidInput as error:
-            return Row(name=name, against=f"it is not possible here: {error}"), 0.0
+            return Bound(name=name, lacks=f"it is not possible here: {error}"), 0.0
         lam = float(self.reg.mean() * (factors.shares**2).sum(axis=0).mean())
         rows, weights, sigma = factors.shares * factors.features.bounds, problem.weights, 1.0
         if correlated:  # by generalised least squares, and the ridge in its units
@@ -240,35 +241,13 @@ class Case:
             above[criteria] = self.sigma[criteria] * self.sigma[criteria].sum()
         return above
 
-    def ogd(self, lipschitz: float, budget: int | None) -> tuple[Row, float]:
-        """Gradient descent in blocks, and the step that makes regret and price together least."""
-        name, domain, T = "LazyOGD", self.problem.domain, self.T
-        G = number(lipschitz, "lipschitz", low=0.0, strict=True)
-        M = T if budget is None else whole(budget, "budget", low=1)
-        (q,) = ogd.freeze_factor(M, T)
-        if isinstance(domain, BoundBox) and domain.leveled.size:
-            return Row(name=name, against="knobs with levels have no gradient steps"), 0.0
-        D, drag = domain.diameter_l2, float(np.linalg.norm(self.problem.move_cost))
-        eta = D / np.sqrt(T * (G**2 * q + 2.0 * drag * G))
-        path = ogd.ogd_path(self.problem.knobs, T, lipschitz=G, step=eta)
-        row = bounded(
-            name=name,
-            regret=ogd.ogd_regret(D, T, lipschitz=G, budget=M, step=eta),
-            movement=min(path, float(M * self.lengths.sum())),
-            price=min(float(drag * eta * G * T), float(M * self.prices.sum())),
-            looks=M,
-            expected_looks=T // int(q),
-            assumes="convex losses, whose gradients are told and no longer than lipschitz",
-        )
-        return row, float(eta)
-
-    def adaptive(self, gamma: ArrayLike, reads: int) -> tuple[Row, int, float]:
+    def adaptive(self, gamma: ArrayLike, reads: int) -> tuple[Bound, int, float]:
         """Learning the graph first; the rounds of the warm-up, and the horizon at which it pays."""
         name, problem = "AdaptiveGraphLinUCB", self.problem
         least = per_item(gamma, problem.criteria, "gamma", "criterion", low=0.0, strict=True)
         keep = whole(reads, "reads", low=1)
         if not Edges(problem).open.any():
-            return Row(name=name, against="no scope has a knob that could leave it"), 0, np.inf
+            return Bound(name=name, lacks="no scope has a knob that could leave it"), 0, np.inf
         try:
             check_nested(problem)
             told = adaptive.kappa(problem)
@@ -280,9 +259,9 @@ class Case:
                 factor=self.C,
             )
         except InvalidInput as error:
-            return Row(name=name, against=f"it is not possible here: {error}"), 0, np.inf
+            return Bound(name=name, lacks=f"it is not possible here: {error}"), 0, np.inf
         if told == 0.0:
-            return Row(name=name, against="some dependency cannot be seen at all"), 0, np.inf
+            return Bound(name=name, lacks="some dependency cannot be seen at all"), 0, np.inf
         each = zip(self.radii(self.T, share=0.5), least, strict=True)
         tau = int(np.ceil(max(adaptive.warmup_rounds(b, kappa=told, gamma=g) for b, g in each)))
         tour = DESIGN * int(problem.dims.max())
@@ -306,6 +285,33 @@ class Case:
             ),
         )
         return row, tau, pays
+
+
+def descent(
+    problem: Problem, horizon: int, *, lipschitz: float, budget: int | None
+) -> tuple[Bound, float]:
+    """Gradient descent in blocks, and the step that makes regret and price together least."""
+    name, domain, T = "LazyOGD", problem.domain, whole(horizon, "horizon", low=1)
+    G = number(lipschitz, "lipschitz", low=0.0, strict=True)
+    M = T if budget is None else whole(budget, "budget", low=1)
+    (q,) = ogd.freeze_factor(M, T)
+    if isinstance(domain, BoundBox) and domain.leveled.size:
+        return Bound(name=name, lacks="knobs with levels have no gradient steps"), 0.0
+    D, drag = domain.diameter_l2, float(np.linalg.norm(problem.move_cost))
+    eta = D / np.sqrt(T * (G**2 * q + 2.0 * drag * G))
+    path = ogd.ogd_path(problem.knobs, T, lipschitz=G, step=eta)
+    longest = float(_lengths(problem, np.ones(problem.knobs)).sum())
+    dearest = float(_lengths(problem, problem.move_cost).sum())
+    row = bounded(
+        name=name,
+        regret=ogd.ogd_regret(D, T, lipschitz=G, budget=M, step=eta),
+        movement=min(path, M * longest),
+        price=min(float(drag * eta * G * T), M * dearest),
+        looks=M,
+        expected_looks=T // int(q),
+        assumes="convex losses, whose gradients are told and no longer than lipschitz",
+    )
+    return row, float(eta)
 
 
 def _lengths(problem: Problem, price: Array) -> Array:

@@ -6,9 +6,8 @@ from trimtab.paper.experiment import Progress
 from trimtab.paper.fairness.peer import threshold_optimizer
 from trimtab.paper.fairness.pilot import SHAPES, chosen, piloted
 from trimtab.paper.fairness.play import Job, Scopes, Settings, play_one, world_of
-from trimtab.paper.fairness.result import FairnessStudy
+from trimtab.paper.fairness.result import STEADY, FairnessStudy
 from trimtab.paper.runs import Crew
-from trimtab.theory import advise
 
 __all__ = ["FairnessStudy", "Settings", "run"]
 
@@ -24,25 +23,16 @@ OTHERS: tuple[tuple[str, Scopes], ...] = (
 
 
 def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> FairnessStudy:
-    """The pilot, the advice, and every run."""
+    """The pilot, and every run."""
     pilots = [piloted(settings, shape, seed=seed) for shape in SHAPES]
     knowledge = chosen(settings, pilots)
     world = world_of(settings, knowledge.shape, training=settings.training)
-    advice = advise(
-        world.problem,
-        settings.rounds,
-        sigma=knowledge.sigma,
-        norm=knowledge.norm,
-        reg=knowledge.reg,
-    )
     jobs = [
         Job(settings, knowledge, policy, scopes, seed, i)
         for policy, scopes in OTHERS
         for i in range(settings.others)
     ]
-    jobs += [
-        Job(settings, knowledge, advice.variant, "known", seed, i) for i in range(settings.runs)
-    ]
+    jobs += [Job(settings, knowledge, STEADY, "known", seed, i) for i in range(settings.runs)]
     played = crew.spread(play_one, jobs, progress=progress)
     best = world.best_fixed()
     return FairnessStudy(
@@ -50,7 +40,6 @@ def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Fai
         pilots=pilots,
         sparse_pilot=piloted(settings, knowledge.shape, seed=seed, scopes="sparse"),
         knowledge=knowledge,
-        advice=advice,
         start=world.mean(world.state(settings.start)),
         best=best,
         best_losses=world.mean(best.state),

@@ -56,6 +56,7 @@ class Settings:
     high: float = 0.8  # and the highest
     move_cost: float = 3.0  # of a knob, from one end to the other
     rounds: int = 30_000
+    factor: float = 1.15  # of Steady: noise is measured where it looks often
     runs: int = 5  # of Steady
     others: int = 1  # of every other policy, on every other graph
     eager_rounds: int = 1000  # of standard LinUCB, which solves in each
@@ -225,8 +226,9 @@ def _policy(job: Job, world: Fairness) -> Policy:
             world.problem,
             gamma=0.03,
             then=SteadyGraphLinUCB,
+            factor=s.factor,
             alarm=False,
             warmup=2000,
             **common,
         )
-    return SteadyGraphLinUCB(world.problem, alarm=False, **common)
+    return SteadyGraphLinUCB(world.problem, factor=s.factor, alarm=False, **common)

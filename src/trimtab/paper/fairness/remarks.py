@@ -34,9 +34,8 @@ def _steady(study: FairnessStudy) -> str:
     late, ratio, s = study.late, study.movement_ratio, study.spec
     verdict = "Both hold in every run." if study.holds else "They do not both hold in every run."
     return (
-        f"`theory.advise` says {study.advice.variant}. Of the options it gives, reg is taken; the "
-        "noise is measured instead of told, and the factor is the policy's own. Over the last "
-        "fifth its regret per round is "
+        "Steady is told reg; the noise is measured, and the factor is the policy's own. Over the "
+        "last fifth its regret per round is "
         f"{late.mean():.1%} of what there is to gain, at most {late.max():.1%} in {late.size} runs "
         f"(5 % is asked for). In the first {s.eager_rounds:,} rounds it moves at most "
         f"{study.early_ratio.max():.1%} of what standard LinUCB does, and in all {s.rounds:,} at "

@@ -16,7 +16,6 @@ from trimtab.paper.fairness.peer import Peer
 from trimtab.paper.fairness.pilot import Pilot
 from trimtab.paper.fairness.play import GRAPHS, Knowledge, Run, Settings
 from trimtab.sim.worlds.fairness import BestFixed
-from trimtab.theory import Advice
 
 STEADY, EAGER = "SteadyGraphLinUCB", "LinUCB"
 LATE, LESS = 0.05, 1 / 3  # what is asked for: late regret as a share of the way, and movement
@@ -36,7 +35,6 @@ class FairnessStudy:
     pilots: list[Pilot]
     sparse_pilot: Pilot  # of the shape chosen, on the graph that is too sparse
     knowledge: Knowledge
-    advice: Advice
     start: Array  # (m,) losses at the start
     best: BestFixed
     best_losses: Array  # (m,)

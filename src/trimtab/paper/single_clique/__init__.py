@@ -21,9 +21,6 @@ def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Sin
         for i in range(min(settings.long_runs, settings.runs))
     ]
     jobs += [Job(settings, *cell, seed, i) for cell in cells for i in range(settings.runs)]
-    # Only the square's kernels take long to compile: after one run of it all of the circle's, so
-    # that one worker compiles while the others play.
-    jobs[1:] = sorted(jobs[1:], key=lambda job: job.domain == "square")
     played: dict[tuple[Domain, Law, bool], list[Run]] = {}
     answers = crew.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):

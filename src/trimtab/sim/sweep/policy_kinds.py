@@ -70,7 +70,11 @@ def check_policy(settings: Settings, where: str) -> None:
         raise InvalidInput(f"{where}.{key} is the world's; leave it out")
     also = frozenset({"binary"}) if name in TOLD_LOSSES else frozenset()
     if "then" in kind.options:  # options of the policy inside are passed on to it
-        then = settings.get("then", signature(kind.make).parameters["then"].default.__name__)
+        default = signature(kind.make).parameters["then"].default
+        if default is None:  # it depends on what is believed of the losses
+            paper = "radius" in settings
+            default = policies.LazyGraphLinUCB if paper else policies.SteadyGraphLinUCB
+        then = settings.get("then", default.__name__)
         if then not in LAZY:
             raise InvalidInput(f"{where}.then = {then!r} is unknown; {did_you_mean(then, LAZY)}")
         also |= TOLD_LOSSES[then].options - FIRST

@@ -95,7 +95,7 @@ def make_world(settings: Settings, *, seed: int) -> AnyWorld:
     """The world that is described, with this seed if it gives none itself.
 
     >>> make_world({"kind": "quadratic", "graph": {"kind": "ring", "knobs": 4}}, seed=1).problem
-    Problem(Graph(knobs=4, criteria=4), basis=Quadratic(normalize=True))
+    Problem(Graph(knobs=4, criteria=4), basis=Quadratic(powers=2, normalize=True))
     """
     return _made(text(settings), seed)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, read_only, vector, whole
-from trimtab.bases import Basis
+from trimtab.bases import Basis, Quadratic
 from trimtab.errors import InvalidInput
 from trimtab.graph import Graph
 from trimtab.problem import Problem
@@ -141,7 +141,7 @@ class Fairness(World):
             )
         )
         graph = Graph.from_scopes(said, knobs=k, centres=[scope[0] for scope in said])
-        problem = Problem(graph, basis=basis, weights=weights, move_cost=move_cost)
+        problem = Problem(graph, basis=basis or Quadratic(), weights=weights, move_cost=move_cost)
         self._drawn_at = np.full(k, np.nan)  # the state whose chances are kept
         self._chances = np.empty(0)
         rng = np.random.default_rng(0)

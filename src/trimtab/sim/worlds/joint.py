@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, vector, whole
-from trimtab.bases import Basis, Monomials
+from trimtab.bases import Basis, Monomials, Quadratic
 from trimtab.errors import InvalidInput
 from trimtab.estimators.joint_model import Factors, Knobs
 from trimtab.graph import Graph
@@ -33,7 +33,7 @@ def factored(
     >>> world.problem.dims, w.size
     (array([6, 6]), 6)
     """
-    problem = Problem(graph, basis=basis, weights=weights)
+    problem = Problem(graph, basis=basis or Quadratic(), weights=weights)
     made_of = Factors(problem, factors=factors)
     rng = np.random.default_rng((whole(seed, "seed", low=0), 5))
     maps, owner = made_of.features.arrays, made_of.owner

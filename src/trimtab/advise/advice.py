@@ -9,23 +9,45 @@ from typing import Any
 import numpy as np
 
 from trimtab.errors import InvalidInput
-from trimtab.theory.variants import Row
+from trimtab.theory.variants import Bound
 
-WIDTH = 88  # of the text form
-HEADS = ("variant", "regret", "movement", "price", "together", "looks", "holds")
+WIDTH = 96  # of the text form
+HEADS = ("variant", "cost", "of staying", "+-", "movement", "looks", "bound")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One variant: what it cost on average in the worlds simulated, and what is proven of it.
+
+    The cost is at the horizon asked for, everything else of the rounds played. What was not
+    simulated is None.
+    """
+
+    name: str
+    cost: float | None = None  # regret and price of movement together
+    ratio: float | None = None  # cost over that of staying put in the same worlds
+    error: float | None = None  # standard error of that ratio
+    regret: float | None = None
+    price: float | None = None  # of movement, at the problem's move_cost
+    movement: float | None = None  # l1 length of the path
+    looks: float | None = None
+    bound: Bound | None = None  # where sigma and norm were given
+    against: str = ""  # why it is not the one recommended
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
     """The variant recommended, what speaks for it, and what against the others.
 
-    Its text form is the table of all bounds, the reasons, and why not the others.
+    Its text form is the table of all variants, the reasons, and why not the others.
     """
 
     variant: str  # the policy's public name
     options: dict[str, Any]  # of its constructor, beside the problem (or its domain) and start
     reasons: tuple[str, ...]
     rows: tuple[Row, ...]
+    worlds: int  # simulated
+    rounds: int  # played in each
 
     def row(self, name: str) -> Row:
         """What is known of one variant."""
@@ -36,24 +58,33 @@ class Advice:
         raise InvalidInput(f"variant {name!r} was not considered; choose one of {names}")
 
     def __str__(self) -> str:
-        lines = [HEADS] + [
-            (
-                ("* " if row.name == self.variant else "  ") + row.name,
-                *map(figure, (row.regret, row.movement, row.price, row.total, row.looks)),
-                "yes" if row.guaranteed else "no",
-            )
-            for row in self.rows
-        ]
+        lines = [HEADS, *(self._cells(row) for row in self.rows)]
         first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
         table = [
             line[0].ljust(first)
             + "".join(f"  {cell:>{width}}" for cell, width in zip(line[1:], others, strict=True))
             for line in lines
         ]
-        why = [*self.reasons, f"Assumed: {self.row(self.variant).assumes}."]
         why_not = [f"{row.name}: {row.against}" for row in self.rows if row.against]
         return "\n".join(
-            (*table, f"Why {self.variant}", *map(_item, why), "Why not", *map(_item, why_not))
+            (
+                *table,
+                f"Why {self.variant}",
+                *map(_item, self.reasons),
+                "Why not",
+                *map(_item, why_not),
+            )
+        )
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        bound = None if row.bound is None else row.bound.total
+        return (
+            ("* " if row.name == self.variant else "  ") + row.name,
+            figure(row.cost),
+            *("-" if x is None else f"{x:.3f}" for x in (row.ratio, row.error)),
+            figure(row.movement),
+            figure(row.looks),
+            figure(bound),
         )
 
 

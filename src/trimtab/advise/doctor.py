@@ -6,15 +6,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from trimtab.advise.advice import Advice
+from trimtab.advise.ranking import advise
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NEVER
+from trimtab.estimators import NEVER, Confidence, Prior
+from trimtab.estimators.beliefs import HOLD
 from trimtab.estimators.noise import LEAST_DF
 from trimtab.live.checks import Check, checks
 from trimtab.live.reader import text_of
 from trimtab.live.spec import Spec
-from trimtab.policies import FixedState, Policy
-from trimtab.theory import advise, max_accruals, max_reviews
-from trimtab.theory.advice import Advice
+from trimtab.policies import AdaptiveGraphLinUCB, FixedState, Policy
+from trimtab.theory import max_accruals, max_reviews
+from trimtab.theory.variants import Case
+
+NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,13 @@ class Report:
                 "graph": {each.name: list(each.knobs) for each in spec.objectives},
                 "basis": spec.resolved_basis.to_dict(),
                 "policy": spec.policy.to_dict(),
-                "advice": {"variant": advice.variant, "reasons": advice.reasons, "rows": rows},
+                "advice": {
+                    "variant": advice.variant,
+                    "reasons": advice.reasons,
+                    "rows": rows,
+                    "worlds": advice.worlds,
+                    "rounds": advice.rounds,
+                },
                 "outlook": asdict(self.outlook),
             }
         return plain
@@ -87,13 +98,13 @@ def report_on(spec: Spec, source: str, *, horizon: int) -> Report:
         wrong = [Check("error", "policy", f"{spec.policy.kind} does not go with it: {error}")]
         return Report(source=source, checks=tuple(wrong))
     advice = advice_for(spec, horizon, factor=_factor(policy))
-    found = [*checks(spec), _compared(spec, advice)]
+    found = [*checks(spec), compared(spec, advice)]
     return Report(
         source=source,
         spec=spec,
         checks=tuple(found),
         advice=advice,
-        outlook=outlook_for(spec, advice, policy, horizon),
+        outlook=outlook_for(spec, policy, horizon),
     )
 
 
@@ -107,7 +118,9 @@ def advice_for(spec: Spec, horizon: int, *, factor: float | None) -> Advice:
     return advise(
         spec.problem,
         horizon,
-        sigma=beliefs.assumed_sigma,
+        start=spec.start,
+        prior=Prior(sigma=beliefs.sigma),
+        sigma=beliefs.assumed_sigma if beliefs.sigma is None else None,
         norm=beliefs.norm,
         delta=spec.policy.delta,
         reg=beliefs.reg,
@@ -119,18 +132,20 @@ def advice_for(spec: Spec, horizon: int, *, factor: float | None) -> Advice:
     )
 
 
-def outlook_for(spec: Spec, advice: Advice, policy: Policy, horizon: int) -> Outlook:
+def outlook_for(spec: Spec, policy: Policy, horizon: int) -> Outlook:
     """How often the policy of a spec may look, and how far and dear it may move, at most."""
     held = LEAST_DF + 1 if spec.beliefs.sigma is None and spec.policy.fixed_radius is None else 0
+    if spec.policy.recommended:
+        held = HOLD
+    if isinstance(policy, AdaptiveGraphLinUCB) and policy.warming:
+        held = 0
     nothing = Outlook(
         horizon=horizon, looks=0.0, movement=0.0, price=0.0, held=horizon, factor=None
     )
     if isinstance(policy, FixedState):
         return nothing
-    factor = _factor(policy)
-    same = "SteadyGraphLinUCB" if spec.policy.kind == "PooledGraphLinUCB" else spec.policy.kind
-    row, options, problem = advice.row(same), spec.policy.options, spec.problem
-    looks = row.looks if row.looks is not None else float(horizon)
+    factor, options, problem = _factor(policy), spec.policy.options, spec.problem
+    looks = float(horizon) if factor is None else _most_looks(spec, horizon, factor)
     if options.get("memory", NEVER) < NEVER and factor is not None:
         looks = max_reviews(horizon) + max_accruals(
             problem.dims, horizon, memory=options["memory"], reg=spec.beliefs.reg, factor=factor
@@ -147,14 +162,37 @@ def outlook_for(spec: Spec, advice: Advice, policy: Policy, horizon: int) -> Out
     )
 
 
+def _most_looks(spec: Spec, horizon: int, factor: float) -> float:
+    """The bound on the looks of a lazy policy."""
+    beliefs, options = spec.beliefs, spec.policy.options
+    radius = Confidence(sigma=beliefs.assumed_sigma, norm=beliefs.norm, delta=spec.policy.delta)
+    case = Case(spec.problem, horizon, radius=radius, reg=beliefs.reg, factor=factor)
+    looks: float | None = case.looks(horizon)
+    if spec.policy.kind == "AdaptiveGraphLinUCB":
+        gamma = options.get("gamma")  # without it there is a prior, and no bound
+        looks = None if gamma is None else case.adaptive(gamma, 1)[0].looks
+    if spec.policy.kind == "JointLazyGraphLinUCB":
+        norm = options.get("factor_norm")
+        looks = None if norm is None else case.joint(norm, correlated=False)[0].looks
+    return float(horizon) if looks is None else looks
+
+
 def _factor(policy: Policy) -> float | None:
     factor = float(policy.learner.estimators.factor)
     return factor if factor > 1.0 else None  # LinUCB looks in every round
 
 
-def _compared(spec: Spec, advice: Advice) -> Check:
+def compared(spec: Spec, advice: Advice) -> Check:
+    """The policy of the spec against the one that the simulation recommends."""
     kind, best = spec.policy.kind, advice.variant
+    mine, theirs = advice.row(kind), advice.row(best)
     if kind == best:
-        return Check("ok", "policy", f"{kind}, which the bounds recommend as well")
-    against = {row.name: row.against for row in advice.rows}.get(kind, "")
-    return Check("warn", "policy", f"{kind}; the bounds recommend {best}. {against}".rstrip())
+        return Check("ok", "policy", f"{kind}, which costs least of all that was simulated")
+    if best == "FixedState":
+        said = f"{kind}; nothing that was simulated costs less than staying put"
+        return Check("warn", "policy", f"{said}, at these prices and in so many rounds")
+    if mine.cost is not None and theirs.cost is not None and mine.cost <= NEAR * theirs.cost:
+        said = f"{kind}, which costs {mine.ratio:.2f} of staying put; {best} {theirs.ratio:.2f}"
+        return Check("ok", "policy", said)
+    said = f"{kind}; simulated, {best} costs least. {mine.against}"
+    return Check("warn", "policy", said.rstrip())

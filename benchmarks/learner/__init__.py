@@ -1,0 +1,1 @@
+"""Whether the recommended policy does harm, and what disturbances, changes and delays cost it."""
