@@ -16,6 +16,7 @@ from trimtab.estimators import NodewiseEstimators, as_radius
 from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
+from trimtab.solvers import Bound
 
 # Features from their definitions. `x` maps the knobs of the scope, ascending, to their values
 # at any number of states; `centre` is one of these knobs.
@@ -58,18 +59,18 @@ def by_hand(reference: Reference, graph: Graph, i: int, states: Array) -> Array:
 # The bound at many states, from the factors alone
 
 
-def terms_at(lcb: LCB, features: Callable[[int], Array]) -> tuple[Array, Array]:
+def terms_at(lcb: Bound, features: Callable[[int], Array]) -> tuple[Array, Array]:
     """Weighted means and widths without radii, (m, S) each, from features (d, S) by hand."""
     means, widths = [], []
     for i, w in enumerate(lcb.problem.weights):
-        R, v, _ = lcb.estimators.split(i)
+        R, v = lcb.factor(i)
         u = np.linalg.solve(R, features(i))
         means.append(w * (v @ u))
         widths.append(w * np.sqrt((u * u).sum(axis=0)))
     return np.array(means), np.array(widths)
 
 
-def values_at(lcb: LCB, reference: Reference, states: Array) -> Array:
+def values_at(lcb: Bound, reference: Reference, states: Array) -> Array:
     """F at the states (S, k), with the features from their definition."""
     graph, top = lcb.problem.graph, lcb.problem.domain.high[None]
 
@@ -86,7 +87,7 @@ def lattice(*axes: Array) -> Array:
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
 
-def bound_at(lcb: LCB, states: Array) -> Array:
+def bound_at(lcb: Bound, states: Array) -> Array:
     """F at the states (S, k), for any basis: the features are the problem's own."""
     phi, offsets = np.array([lcb.problem.phi(s) for s in states]), lcb.problem.features.offsets
     means, widths = terms_at(lcb, lambda i: phi[:, offsets[i] : offsets[i + 1]].T)

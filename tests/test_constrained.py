@@ -40,16 +40,14 @@ def constrained_problem(
             return bound, Constraint(other, 0.5 * (at_now + at_best)), now
 
 
-def upper_at(bound: LCB, states: Array) -> Array:
+def upper_at(bound: Bound, states: Array) -> Array:
     """Mean plus width at the states (S, k)."""
     phi, offsets = np.array([bound.problem.phi(s) for s in states]), bound.problem.features.offsets
     means, widths = terms_at(bound, lambda i: phi[:, offsets[i] : offsets[i + 1]].T)
     return np.asarray(means.sum(axis=0) + bound.radii @ widths)
 
 
-def brute_force(
-    bound: LCB, constraint: Constraint, now: Array, price: Array
-) -> float:
+def brute_force(bound: Bound, constraint: Constraint, now: Array, price: Array) -> float:
     """The least G on a grid of admissible states, the present one among them."""
     k = now.size
     axes = [np.unique(np.append(np.linspace(0.0, 1.0, FINE[k]), x)) for x in now]

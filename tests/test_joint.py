@@ -16,9 +16,9 @@ from trimtab.estimators.book import NEVER
 from trimtab.estimators.joint import JointEstimator, rounds_to_pass
 from trimtab.estimators.joint_model import Factors
 from trimtab.estimators.joint_noise import joint_noise, scope_covariance
-from trimtab.lcb import LCB
 from trimtab.policies import joint_bound
 from trimtab.sim.worlds.joint import factored, world_of
+from trimtab.solvers import Bound
 
 
 def path(k: int) -> tt.Graph:
@@ -320,7 +320,7 @@ def test_coverage_under_correlated_noise() -> None:
 # The bound and its minimum.
 
 
-def at_many(lcb: LCB, states: Array) -> Array:
+def at_many(lcb: Bound, states: Array) -> Array:
     return np.array([lcb.value(s) for s in states])
 
 

@@ -33,5 +33,5 @@ def unpack(R: Array, start: int, n: int) -> Array:
 
 
 def triangles(dims: Ints) -> Ints:
-    """Where the packed triangle of each criterion begins, d + 1 rows for d features, and the end."""
+    """Where each criterion's packed triangle of d + 1 rows begins, and the end: (m + 1,)."""
     return offsets_of((dims + 1) * (dims + 2) // 2)

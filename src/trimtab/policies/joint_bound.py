@@ -102,9 +102,9 @@ class JointBound:
         """
         where = self.total.domain if domain is None else domain
 
-        def minimum(lcb: LCB, effort: float) -> Solution:
+        def minimum(bound: Bound, effort: float) -> Solution:
             return solve(
-                lcb.within(where),
+                bound.within(where),
                 current,
                 free=free,
                 price=price,

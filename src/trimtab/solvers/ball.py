@@ -105,7 +105,9 @@ class Local:
     blocks: list[Ints]  # positions of each block's knobs in x
 
     @classmethod
-    def of(cls, bound: Bound, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints) -> Local:
+    def of(
+        cls, bound: Bound, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints
+    ) -> Local:
         """The LCB with every knob fixed but these."""
         problem = bound.problem
         phi, weights = problem.phi(state), problem.weights

@@ -54,7 +54,7 @@ class Bound:
 
     @classmethod
     def of_parameters(cls, problem: Problem, theta: Array) -> Bound:
-        """The expected loss where all parameters are known, (sum d,): V = I, b = theta, no width."""
+        """The expected loss for known parameters theta, (sum d,): V = I, b = theta, no width."""
         d, offsets = problem.dims, problem.features.offsets
         starts = np.repeat(triangles(d)[:-1], d)
         row = np.arange(theta.size) - np.repeat(offsets[:-1], d)

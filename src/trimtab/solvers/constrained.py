@@ -7,6 +7,7 @@ together, along the edge of what is admissible where the minimum is there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +127,10 @@ class AdmissibleSearch(LocalSearch):
         """The coordinates of a local minimum among admissible states, by SLSQP."""
         from scipy.optimize import minimize
 
-        rules = [
+        def value_and_slope(x: Array) -> tuple[float, Array]:
+            return self.value_and_slope(trial, x)
+
+        rules: list[Any] = [
             {
                 "type": "ineq",
                 "fun": lambda x, each=each, margin=margin: -each.excess(trial.put(x)) - margin,
@@ -135,7 +139,7 @@ class AdmissibleSearch(LocalSearch):
             for each, margin in zip(self.constraints, self.margins, strict=True)
         ]
         found = minimize(
-            lambda x: self.value_and_slope(trial, x),
+            value_and_slope,
             begin,
             jac=True,
             method="SLSQP",

@@ -120,8 +120,11 @@ class LocalSearch:
         """The coordinates of a local minimum, by L-BFGS-B."""
         from scipy.optimize import minimize
 
+        def value_and_slope(x: Array) -> tuple[float, Array]:
+            return self.value_and_slope(trial, x)
+
         found = minimize(
-            lambda x: self.value_and_slope(trial, x),
+            value_and_slope,
             begin,
             jac=True,
             method="L-BFGS-B",

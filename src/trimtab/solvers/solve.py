@@ -97,11 +97,15 @@ def _constrained(
     seed: int,
     relaxed: Solution,
 ) -> Solution:
-    """The best admissible state, all free knobs searched together; bounds without constraints hold."""
+    """The best admissible state, all free knobs searched together.
+
+    No admissible state is below what is proven of all states.
+    """
     problem, domain = bound.problem, bound.domain
     if not isinstance(domain, BoundBox):
         raise InvalidInput("constraints are for boxes; this domain is none")
-    knobs, criteria = (np.unique(np.concatenate(x)) for x in zip(*_parts(problem.graph, free)))
+    parts = list(_parts(problem.graph, free))
+    knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
     part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
     starts = _times(effort, CONSTRAINED_STARTS)
     found = constrained.search(
