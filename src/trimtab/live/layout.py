@@ -221,7 +221,7 @@ SPEC = Table(
         "storage": Field(STORAGE, "where its journal is kept; sqlite:///trimtab.db by default"),
         "baseline_observations": Field(
             Whole(low=1, high=span.MOST),
-            "how many observations at the start state make a metric's baseline; 20 by default",
+            "how many observations at the start state make a metric's baseline; 8 by default",
         ),
         "knobs": Field(Named(NAME, KNOB, least=1), "what may be turned", required=True),
         "objectives": Field(

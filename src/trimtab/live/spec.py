@@ -63,7 +63,7 @@ class Spec:
     basis: BasisChoice = field(default_factory=BasisChoice)
     policy: PolicyChoice = field(default_factory=PolicyChoice)
     storage: str = "sqlite:///trimtab.db"
-    baseline_observations: int = 20  # at the start state, of which a baseline is the mean
+    baseline_observations: int = 8  # at the start state, of which a baseline is the mean
 
     # Making one.
 
