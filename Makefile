@@ -13,8 +13,8 @@ PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 100000
 LOCK_ARGS ?=
 # What `make sanitize` runs: everything that calls the doors of the core directly.
-CORE_TESTS ?= tests/test_core.py tests/test_line.py tests/test_elimination.py tests/test_agenda.py \
-	tests/test_engine.py tests/test_estimators.py
+CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
+	tests/sim/test_engine.py tests/learn/test_estimators.py
 PIP := $(BIN)/pip -qq
 
 # Everything works on small matrices: BLAS threads would only fight each other.
@@ -36,7 +36,7 @@ test: lint  ## Set up if needed and run every check and test
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 fuzz: $(STAMP)  ## Fuzz specs, command lines, damaged stores and the doors of the core
-	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/test_*fuzz.py tests/test_core.py
+	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/live/test_*fuzz.py tests/live/spec/test_*fuzz.py tests/core/test_core.py
 
 sanitize: $(STAMP)  ## Build the core with address and undefined-behaviour sanitizers and test it
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DTRIMTAB_SANITIZE=ON \

@@ -20,8 +20,8 @@ from rich.progress import track
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.bases import PairwiseQuadratic, Quadratic
-from trimtab.policies.design import optimal_states
+from trimtab.model.bases import PairwiseQuadratic, Quadratic
+from trimtab.policies.adaptive.design import optimal_states
 from trimtab.theory import break_even, kappa, warmup_rounds
 
 K, DEGREE, GAMMA, SIGMA, HORIZON = 10, 3, 0.3, 0.3, 10**6

@@ -47,7 +47,7 @@ def steady() -> dict[str, float]:
     import numpy as np
 
     import trimtab as tt
-    from trimtab.solvers import Solution
+    from trimtab.solve import Solution
 
     found: dict[str, float] = {}
     for k, hops in ((6, (1,)), (50, (1, 2))):

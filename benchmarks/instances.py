@@ -10,9 +10,9 @@ import numpy as np
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.bases import Basis, Linear, PairwiseQuadratic, Quadratic
-from trimtab.estimators import NodewiseEstimators, as_radius
-from trimtab.lcb import LCB
+from trimtab.learn import NodewiseEstimators, as_radius
+from trimtab.model.bases import Basis, Linear, PairwiseQuadratic, Quadratic
+from trimtab.policies.lcb import LCB
 
 TIMES = (10**2, 10**4, 10**6)
 DEGREES = (2, 3, 4, 5, 6)

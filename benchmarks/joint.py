@@ -21,7 +21,7 @@ import numpy as np
 import trimtab as tt
 from trimtab import theory
 from trimtab.arrays import Array
-from trimtab.estimators.joint_model import Factors
+from trimtab.learn.joint.model import Factors
 from trimtab.sim.worlds.joint import factored
 
 SIGMA, REG, STATES = 0.5, 0.1, 300

@@ -27,8 +27,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.postgres import Server
-from trimtab.live.event import Draft
-from trimtab.live.opening import open_journal
+from trimtab.live.store.event import Draft
+from trimtab.live.store.opening import open_journal
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ALONE, EACH, BULK = 800, 100, 100_000

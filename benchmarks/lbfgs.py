@@ -10,8 +10,8 @@ from instances import Instance
 from scipy.optimize import Bounds, minimize
 
 from trimtab.arrays import Array, Ints
-from trimtab.bases import Monomials
-from trimtab.domain import BoundBox
+from trimtab.model.bases import Monomials
+from trimtab.model.domain import BoundBox
 
 STARTS = 32
 

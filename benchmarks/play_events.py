@@ -30,7 +30,7 @@ from eager import eager_rounds, inverses
 
 import trimtab as tt
 from trimtab.arrays import Array, Ints
-from trimtab.estimators import NodewiseEstimators
+from trimtab.learn import NodewiseEstimators
 
 K, T, LONG = 1000, 10**6, 10**9
 

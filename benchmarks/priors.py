@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 import trimtab as tt
-from trimtab.policies import joint_learner
+from trimtab.policies.joint import learner
 from trimtab.sim.worlds.joint import factored
 
 ROUNDS, FIRST = 300, 900
@@ -93,7 +93,7 @@ def shared_factors(seeds: int) -> None:
 
     def joint(kappa: float, *, only: bool) -> Make:
         def make(problem: tt.Problem) -> tt.policies.Policy:
-            joint_learner.KAPPA = kappa
+            learner.KAPPA = kappa
             return tt.JointLazyGraphLinUCB(problem, start=middle(problem), joint_only=only)
 
         return make

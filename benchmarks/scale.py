@@ -27,9 +27,9 @@ import networkx as nx
 import numpy as np
 
 import trimtab as tt
-from trimtab.bases import Monomials
+from trimtab.model.bases import Monomials
 from trimtab.policies import LazyPolicy
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURE, RUNS = ROOT / "docs" / "figures" / "scale.png", ROOT / "build" / "scale.jsonl"

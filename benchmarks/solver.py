@@ -28,8 +28,8 @@ from scipy.optimize import differential_evolution, dual_annealing, shgo
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.bases import Linear
-from trimtab.solvers import Solution, solve
+from trimtab.model.bases import Linear
+from trimtab.solve import Solution, solve
 
 STDERR = Console(stderr=True)
 LONG = 100.0  # times our effort, for the best value known

@@ -31,7 +31,7 @@ from scipy.stats import t as student
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.bases import PairwiseQuadratic
+from trimtab.model.bases import PairwiseQuadratic
 
 LONG, SHORT = 10**5, 10**4
 SHORT_SEEDS = 3

@@ -31,10 +31,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import trimtab as tt
+from tests.live.tuners import spec_with, world
 from tests.postgres import Server
-from tests.tuners import spec_with, world
-from trimtab.live.opening import open_journal
-from trimtab.live.replay import replay
+from trimtab.live.state.replay import replay
+from trimtab.live.store.opening import open_journal
 
 SPEC = spec_with()
 PROCESSES = 8

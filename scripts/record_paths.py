@@ -3,8 +3,8 @@
     python scripts/record_paths.py
 
 The file in the repository was recorded with the sources of commit cc43254, before every policy
-learned with a prior: check that commit out elsewhere, copy `tests/paper_paths.py` and this script
-there, and run it in an environment of its own.
+learned with a prior: check that commit out elsewhere, copy `tests/policies/paper_paths.py` and
+this script there, and run it in an environment of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 
 import trimtab
-from tests.paper_paths import CASES, RECORDED, RUNS
+from tests.policies.paper_paths import CASES, RECORDED, RUNS
 
 
 def main() -> None:

@@ -10,13 +10,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from trimtab.arrays import Array, Ints
-from trimtab.bases import Basis
-from trimtab.domain import Box
-from trimtab.estimators import NodewiseEstimators, as_radius
-from trimtab.graph import Graph
-from trimtab.lcb import LCB
-from trimtab.problem import Problem
-from trimtab.solvers import Bound
+from trimtab.learn import NodewiseEstimators, as_radius
+from trimtab.model.bases import Basis
+from trimtab.model.domain import Box
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
+from trimtab.policies.lcb import LCB
+from trimtab.solve import Bound
 
 # Features from their definitions. `x` maps the knobs of the scope, ascending, to their values
 # at any number of states; `centre` is one of these knobs.

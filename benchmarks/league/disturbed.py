@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.graph import Graph
+from trimtab.model.graph import Graph
 
 SPIKES = 0.02  # the share of losses that are one
 SPIKE = (10.0, 30.0)  # how far off they are, in standard deviations

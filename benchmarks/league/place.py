@@ -10,9 +10,9 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.live import Spec
-from trimtab.problem import Problem
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds import World
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 
 class Now(Protocol):

@@ -13,7 +13,7 @@ from benchmarks.league.surface import searched
 from benchmarks.proving.recording import Recording
 from trimtab.arrays import Array, Ints
 from trimtab.live import Spec
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 FOLDER = Path(__file__).resolve().parent / "recordings"
 EXAMPLES = FOLDER.parents[2] / "examples"

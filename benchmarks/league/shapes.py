@@ -10,7 +10,7 @@ import trimtab as tt
 from benchmarks.league.place import Place
 from benchmarks.league.surface import Surface
 from trimtab.arrays import Array
-from trimtab.problem import Problem
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds import Gaussian
 
 SIGMA = 0.1

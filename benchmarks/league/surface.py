@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.problem import Problem
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Noise
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 SEARCH, KEPT, SHRINK, LEAST = 8192, 16, 0.7, 1e-4  # of the search for the best state
 

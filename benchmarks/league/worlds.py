@@ -14,9 +14,9 @@ from benchmarks.league.disturbed import Daily, HeavyTailed, Spiky
 from benchmarks.league.place import Place, Setting, placed
 from benchmarks.league.shapes import cliff, plateau, saturation, two_valleys
 from trimtab.arrays import Array, Bools, Ints
-from trimtab.bases import Linear, PairwiseQuadratic
-from trimtab.domain import Balls
-from trimtab.problem import Problem
+from trimtab.model.bases import Linear, PairwiseQuadratic
+from trimtab.model.domain import Balls
+from trimtab.model.problem import Problem
 from trimtab.sim.recommender import START, recommender
 from trimtab.sim.worlds import Correlated, Drifting, Fairness, Gaussian, World
 

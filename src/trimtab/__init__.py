@@ -10,22 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
-    from trimtab import bases as bases
     from trimtab import theory as theory
-    from trimtab.domain import Balls as Balls
-    from trimtab.domain import Box as Box
-    from trimtab.domain import Simplex as Simplex
     from trimtab.errors import Conflict as Conflict
     from trimtab.errors import InvalidInput as InvalidInput
     from trimtab.errors import NotFound as NotFound
     from trimtab.errors import SolverFailed as SolverFailed
     from trimtab.errors import TrimtabError as TrimtabError
-    from trimtab.estimators import Confidence as Confidence
-    from trimtab.estimators import Prior as Prior
     from trimtab.files import load as load
     from trimtab.files import save as save
-    from trimtab.graph import Graph as Graph
+    from trimtab.learn import Confidence as Confidence
+    from trimtab.learn import Prior as Prior
     from trimtab.live.tuner import Tuner as Tuner
+    from trimtab.model import bases as bases
+    from trimtab.model.domain import Balls as Balls
+    from trimtab.model.domain import Box as Box
+    from trimtab.model.domain import Simplex as Simplex
+    from trimtab.model.graph import Graph as Graph
+    from trimtab.model.problem import Problem as Problem
     from trimtab.policies import AdaptiveGraphLinUCB as AdaptiveGraphLinUCB
     from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
     from trimtab.policies import FixedState as FixedState
@@ -41,11 +42,10 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.policies import SteadyGraphLinUCB as SteadyGraphLinUCB
     from trimtab.policies import binary as binary
     from trimtab.policies import restore as restore
-    from trimtab.problem import Problem as Problem
     from trimtab.sim import Trace as Trace
     from trimtab.sim import worlds as worlds
     from trimtab.sim.play import play as play
-    from trimtab.sim.sweep import sweep as sweep
+    from trimtab.sweep import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -55,14 +55,14 @@ _HOME = {
     "AsyncLazyGraphLinUCB": "trimtab.policies",
     "SteadyGraphLinUCB": "trimtab.policies",
     "Record": "trimtab.policies",
-    "Balls": "trimtab.domain",
-    "Box": "trimtab.domain",
-    "Confidence": "trimtab.estimators",
-    "Prior": "trimtab.estimators",
+    "Balls": "trimtab.model.domain",
+    "Box": "trimtab.model.domain",
+    "Confidence": "trimtab.learn",
+    "Prior": "trimtab.learn",
     "Conflict": "trimtab.errors",
     "FixedState": "trimtab.policies",
     "FollowThePerturbedLeader": "trimtab.policies",
-    "Graph": "trimtab.graph",
+    "Graph": "trimtab.model.graph",
     "InvalidInput": "trimtab.errors",
     "JointLazyGraphLinUCB": "trimtab.policies",
     "LazyGraphLinUCB": "trimtab.policies",
@@ -70,10 +70,10 @@ _HOME = {
     "LinUCB": "trimtab.policies",
     "NotFound": "trimtab.errors",
     "PooledGraphLinUCB": "trimtab.policies",
-    "Problem": "trimtab.problem",
+    "Problem": "trimtab.model.problem",
     "RandomState": "trimtab.policies",
     "ScalarLinUCB": "trimtab.policies",
-    "Simplex": "trimtab.domain",
+    "Simplex": "trimtab.model.domain",
     "SolverFailed": "trimtab.errors",
     "Trace": "trimtab.sim",
     "TrimtabError": "trimtab.errors",
@@ -83,11 +83,11 @@ _HOME = {
     "play": "trimtab.sim.play",
     "restore": "trimtab.policies",
     "save": "trimtab.files",
-    "sweep": "trimtab.sim.sweep",
+    "sweep": "trimtab.sweep",
 }
 
 _MODULES = {
-    "bases": "trimtab.bases",
+    "bases": "trimtab.model.bases",
     "theory": "trimtab.theory",
     "worlds": "trimtab.sim.worlds",
 }

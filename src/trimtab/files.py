@@ -15,10 +15,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
+from trimtab.model.domain import BoundConvexDomain, ConvexDomain
+from trimtab.model.problem import Problem
 from trimtab.policies import GradientPolicy, Policy, restore
-from trimtab.problem import Problem
 
 MAGIC = b"trimtab snapshot\n"
 DIGITS = ":digits"  # ends the name of a whole number that no array type can hold

@@ -11,7 +11,7 @@ import numpy as np
 from trimtab.advise.situation import Situation
 from trimtab.advise.worlds import has_factors
 from trimtab.errors import InvalidInput
-from trimtab.estimators.edges import Edges
+from trimtab.learn.sparsity_test import Edges
 from trimtab.policies import (
     AdaptiveGraphLinUCB,
     AsyncLazyGraphLinUCB,
@@ -23,7 +23,7 @@ from trimtab.policies import (
     PooledGraphLinUCB,
     SteadyGraphLinUCB,
 )
-from trimtab.policies.pools import alike
+from trimtab.policies.pooled.pools import alike
 from trimtab.sim.worlds import World
 from trimtab.theory.variants import descent
 

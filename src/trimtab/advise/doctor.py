@@ -9,12 +9,12 @@ from typing import Any
 from trimtab.advise.advice import Advice
 from trimtab.advise.ranking import advise
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NEVER, Confidence, Prior
-from trimtab.estimators.beliefs import HOLD
-from trimtab.estimators.noise import LEAST_DF
-from trimtab.live.checks import Check, checks
-from trimtab.live.reader import text_of
-from trimtab.live.spec import Spec
+from trimtab.learn import NEVER, Confidence, Prior
+from trimtab.learn.beliefs import HOLD
+from trimtab.learn.noise import LEAST_DF
+from trimtab.live.spec.lint import Check, checks
+from trimtab.live.spec.reader import text_of
+from trimtab.live.spec.spec import Spec
 from trimtab.policies import AdaptiveGraphLinUCB, FixedState, Policy
 from trimtab.theory import max_accruals, max_reviews
 from trimtab.theory.variants import Case

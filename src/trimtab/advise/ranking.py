@@ -7,13 +7,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.advise.advice import Advice, Row, figure, sentence
-from trimtab.advise.contenders import (
-    DESCENT,
-    EAGER,
-    STAY,
-    Contender,
-    contenders,
-)
+from trimtab.advise.contenders import DESCENT, EAGER, STAY, Contender, contenders
 from trimtab.advise.simulation import Runs, Simulation, eager_rounds, rounds_for
 from trimtab.advise.situation import (
     Situation,
@@ -27,8 +21,8 @@ from trimtab.advise.situation import (
 from trimtab.advise.worlds import PHASES
 from trimtab.arrays import ArrayLike, whole
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence, Prior
-from trimtab.problem import Problem
+from trimtab.learn import Confidence, Prior
+from trimtab.model.problem import Problem
 from trimtab.theory.variants import Bound, Case, descent
 
 EAGER_LEAST = 100  # rounds that a variant which looks in every round must play to be compared

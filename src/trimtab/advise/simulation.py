@@ -25,9 +25,9 @@ from trimtab.advise.descent import adversarial_pair, descend
 from trimtab.advise.situation import Situation
 from trimtab.advise.worlds import STRATA, world_number
 from trimtab.arrays import Array
-from trimtab.bases import Monomials
 from trimtab.errors import InvalidInput, SolverFailed
-from trimtab.problem import Problem
+from trimtab.model.bases import Monomials
+from trimtab.model.problem import Problem
 from trimtab.sim.play import play
 from trimtab.sim.trace import Trace
 from trimtab.sim.worlds import Drifting, World

@@ -8,8 +8,8 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, number, per_item, read_only, whole
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Prior
-from trimtab.problem import Problem
+from trimtab.learn import Prior
+from trimtab.model.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

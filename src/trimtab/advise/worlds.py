@@ -22,13 +22,13 @@ import numpy as np
 from trimtab.advise.situation import Situation
 from trimtab.arrays import Array, Ints
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Prior
-from trimtab.estimators.edges import units
-from trimtab.estimators.empirical_bayes import SPREAD, SPREAD_SD
-from trimtab.estimators.joint_model import Factors
-from trimtab.estimators.refine import check_nested, kept_features, on_graph
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.learn import Prior
+from trimtab.learn.empirical_bayes import SPREAD, SPREAD_SD
+from trimtab.learn.joint.model import Factors
+from trimtab.learn.sparsity_test import units
+from trimtab.learn.subset_refit import check_nested, kept_features, on_graph
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds import Drifting, Gaussian, Noise, World
 from trimtab.sim.worlds.joint import world_of
 

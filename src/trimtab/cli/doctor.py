@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from trimtab.advise.doctor import Outlook, Report
-    from trimtab.live.checks import Check
-    from trimtab.live.spec import Spec
+    from trimtab.live.spec.lint import Check
+    from trimtab.live.spec.spec import Spec
 
 COLOURS = {"ok": "green", "warn": "yellow", "error": "red"}
 

@@ -19,12 +19,12 @@ def init(
 ) -> None:
     """Write a commented spec of a live tuner, to be edited and checked with `trimtab doctor`."""
     if schema:
-        from trimtab.live.layout import schema as published
+        from trimtab.live.spec.schema import schema as published
 
         typer.echo(json.dumps(published(), indent=2))
         return
     from trimtab.errors import Conflict, InvalidInput
-    from trimtab.live.example import example
+    from trimtab.live.spec.example import example
 
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:

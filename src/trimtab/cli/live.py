@@ -15,8 +15,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trimtab.live.decision import Decision
-    from trimtab.live.spec import Spec
+    from trimtab.live.spec.spec import Spec
+    from trimtab.live.state.decision import Decision
     from trimtab.live.tuner import Tuner
 
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a TOML file.")]
@@ -163,9 +163,9 @@ def rollback(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> 
 
 def replay(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
     """Play the journal again and compare every decision; exit 1 if one comes out otherwise."""
-    from trimtab.live.opening import open_journal
-    from trimtab.live.replay import replay as play_again
-    from trimtab.live.spec import Spec
+    from trimtab.live.spec.spec import Spec
+    from trimtab.live.state.replay import replay as play_again
+    from trimtab.live.store.opening import open_journal
 
     read = Spec.read(spec)
     with open_journal(storage or read.storage, read_only=True) as journal:

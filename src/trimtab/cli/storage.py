@@ -19,8 +19,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @storage.command()
 def check(url: Url, as_json: Json = False) -> None:
     """Verify the whole store, every event and every digest; exit 1 and name what is wrong."""
-    from trimtab.live.journal_faults import Damaged
-    from trimtab.live.opening import open_journal
+    from trimtab.live.store.journal_faults import Damaged
+    from trimtab.live.store.opening import open_journal
 
     with open_journal(url, read_only=True) as journal, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -51,7 +51,7 @@ def check(url: Url, as_json: Json = False) -> None:
 @storage.command()
 def upgrade(url: Url, as_json: Json = False) -> None:
     """Bring the store to the newest format."""
-    from trimtab.live.opening import open_journal
+    from trimtab.live.store.opening import open_journal
 
     with open_journal(url, read_only=True) as journal:
         text = f"the store has format {journal.format}, which is the newest; nothing to do"
@@ -68,7 +68,7 @@ def export(
     Then exit 1 and say what is wrong.
     """
     from trimtab.errors import NotFound
-    from trimtab.live.opening import open_journal
+    from trimtab.live.store.opening import open_journal
 
     with open_journal(url, read_only=True) as journal:
         tuners = journal.tuners()

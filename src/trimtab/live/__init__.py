@@ -9,30 +9,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
-    from trimtab.live.choices import BasisChoice as BasisChoice
-    from trimtab.live.choices import PolicyChoice as PolicyChoice
-    from trimtab.live.constraint import Constraint as Constraint
-    from trimtab.live.decision import Decision as Decision
-    from trimtab.live.knob import Knob as Knob
-    from trimtab.live.knob import Stability as Stability
-    from trimtab.live.layout import schema as schema
-    from trimtab.live.objective import Objective as Objective
-    from trimtab.live.span import Span as Span
-    from trimtab.live.spec import Spec as Spec
+    from trimtab.live.spec.basis_and_policy import BasisChoice as BasisChoice
+    from trimtab.live.spec.basis_and_policy import PolicyChoice as PolicyChoice
+    from trimtab.live.spec.constraint import Constraint as Constraint
+    from trimtab.live.spec.duration import Span as Span
+    from trimtab.live.spec.knob import Knob as Knob
+    from trimtab.live.spec.knob import Stability as Stability
+    from trimtab.live.spec.objective import Objective as Objective
+    from trimtab.live.spec.schema import schema as schema
+    from trimtab.live.spec.spec import Spec as Spec
+    from trimtab.live.state.decision import Decision as Decision
     from trimtab.live.tuner import Tuner as Tuner
 
 _HOME = {
-    "BasisChoice": "trimtab.live.choices",
-    "Constraint": "trimtab.live.constraint",
-    "Decision": "trimtab.live.decision",
-    "Knob": "trimtab.live.knob",
-    "Objective": "trimtab.live.objective",
-    "PolicyChoice": "trimtab.live.choices",
-    "Span": "trimtab.live.span",
-    "Spec": "trimtab.live.spec",
-    "Stability": "trimtab.live.knob",
+    "BasisChoice": "trimtab.live.spec.basis_and_policy",
+    "Constraint": "trimtab.live.spec.constraint",
+    "Decision": "trimtab.live.state.decision",
+    "Knob": "trimtab.live.spec.knob",
+    "Objective": "trimtab.live.spec.objective",
+    "PolicyChoice": "trimtab.live.spec.basis_and_policy",
+    "Span": "trimtab.live.spec.duration",
+    "Spec": "trimtab.live.spec.spec",
+    "Stability": "trimtab.live.spec.knob",
     "Tuner": "trimtab.live.tuner",
-    "schema": "trimtab.live.layout",
+    "schema": "trimtab.live.spec.schema",
 }
 
 __all__ = list(_HOME)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.live.spec import Spec
+from trimtab.live.spec.spec import Spec
 
 MOST_KNOBS = 24  # side by side
 MARKS = {"read": "●", "past": "┼", "along": "─", "knob": "│"}
@@ -16,7 +16,7 @@ def diagram(spec: Spec, *, plain: bool = False) -> str:
 
     A part shares no knob with another. A part of more than 24 knobs is a list instead.
 
-    >>> from trimtab.live.example import example
+    >>> from trimtab.live.spec.example import example
     >>> print(diagram(Spec.parse(example())))
     cache_ttl      1
     candidates     │  2

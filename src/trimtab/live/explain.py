@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.live.decision import Decision
-from trimtab.live.event import Event
-from trimtab.live.measurement import Told
-from trimtab.live.spec import Spec
+from trimtab.live.spec.spec import Spec
+from trimtab.live.state.decision import Decision
+from trimtab.live.state.measurement import Told
+from trimtab.live.store.event import Event
 
 CAUSES = {
     "trigger": "enough was learned",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import inf
 
-from trimtab.live.knob import SAME, Knob
-from trimtab.live.ledger import Ledger, State
-from trimtab.live.span import Span
+from trimtab.live.spec.duration import Span
+from trimtab.live.spec.knob import SAME, Knob
+from trimtab.live.state.tuner_state import Ledger, State
 
 TOLERANCE = ": tolerance"  # ends a note on a change that is too small to be made
 

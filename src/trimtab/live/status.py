@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from trimtab.live.decision import id_of
+from trimtab.live.guardrails import waits
 from trimtab.live.guards import room
-from trimtab.live.learned import Learned
-from trimtab.live.ledger import Ledger
-from trimtab.live.watch import waits
+from trimtab.live.state.decision import id_of
+from trimtab.live.state.learned import Learned
+from trimtab.live.state.tuner_state import Ledger
 
 Mode = Literal["tuning", "paused", "manual", "rollback"]
 

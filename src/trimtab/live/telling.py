@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import Conflict
-from trimtab.live.measurement import Plain
-from trimtab.live.orders import Entry
-from trimtab.live.past import Known
+from trimtab.live.state.commands import Entry
+from trimtab.live.state.history import Known
+from trimtab.live.state.measurement import Plain
 
 
 @dataclass(frozen=True, kw_only=True)

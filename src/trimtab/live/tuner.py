@@ -14,22 +14,22 @@ from typing import Any, Self
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput, NotFound
-from trimtab.live import orders, past
-from trimtab.live.configuration import configuration
-from trimtab.live.database import Step
-from trimtab.live.deciding import decide
-from trimtab.live.decision import Decision, decision_of, number_of
-from trimtab.live.event import EPOCH, Draft, Event, microseconds, word
 from trimtab.live.explain import Explanation, explained
-from trimtab.live.journal_faults import Unavailable
-from trimtab.live.ledger import Ledger
-from trimtab.live.measurement import plain_metrics
-from trimtab.live.opening import open_journal
-from trimtab.live.orders import Entry
-from trimtab.live.replica import Replica
-from trimtab.live.session import Place, Read
-from trimtab.live.spec import Spec
+from trimtab.live.planning import decide
+from trimtab.live.spec.spec import Spec
+from trimtab.live.state import commands, history
+from trimtab.live.state.commands import Entry
+from trimtab.live.state.configuration import configuration
+from trimtab.live.state.decision import Decision, decision_of, number_of
+from trimtab.live.state.measurement import plain_metrics
+from trimtab.live.state.projection import Replica
+from trimtab.live.state.tuner_state import Ledger
 from trimtab.live.status import Status, status_of
+from trimtab.live.store.database import Step
+from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
+from trimtab.live.store.journal_faults import Unavailable
+from trimtab.live.store.opening import open_journal
+from trimtab.live.store.session import Place, Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
 
@@ -50,7 +50,7 @@ class Tuner:
     may share a store, and each of their decisions is made in knowledge of all events before it.
 
     >>> import tempfile, trimtab as tt
-    >>> from trimtab.live.example import example
+    >>> from trimtab.live.spec.example import example
     >>> folder = tempfile.TemporaryDirectory()
     >>> tuner = tt.Tuner(Spec.parse(example()), storage=f"{folder.name}/search.db")
     >>> decision = tuner.ask()
@@ -135,7 +135,7 @@ class Tuner:
 
         def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
             entries: list[Entry] = []
-            if past.differs(ledger.spec, self.spec):
+            if history.differs(ledger.spec, self.spec):
                 entries.append(("spec", {"spec": json.dumps(self.spec.to_dict())}))
             if shadow is not None and ledger.shadow != shadow:
                 entries.append(("shadow", {"on": shadow}))
@@ -164,7 +164,7 @@ class Tuner:
                 event = events[0]
             else:
                 trial = self._replica.ledger.open_trial(client)
-                event = past.event(self._read, trial.number if trial else 0)
+                event = history.event(self._read, trial.number if trial else 0)
             decision = self._decision(event)
             self._save()
         return decision
@@ -196,7 +196,7 @@ class Tuner:
         def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
             told = plain_metrics(ledger.spec, metrics, count)
             gone = [name for name in metrics if name not in told]
-            known = past.known(ledger, number, read, self.name)
+            known = history.known(ledger, number, read, self.name)
             return entries_of(known, told, gone, correct=correct)
 
         events = self._act(plan)
@@ -210,7 +210,7 @@ class Tuner:
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda ledger, read, now: orders.attach(ledger, values))
+        self._act(lambda ledger, read, now: commands.attach(ledger, values))
 
     def override(self, values: Mapping[str, float]) -> None:
         """Have the next decisions go to these values, within the guards, and stay until `resume`.
@@ -218,15 +218,15 @@ class Tuner:
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda ledger, read, now: orders.override(ledger, values))
+        self._act(lambda ledger, read, now: commands.override(ledger, values))
 
     def pause(self, why: str = "by hand") -> None:
         """Leave the knobs alone until `resume`; only a broken guardrail still moves them back."""
-        self._act(lambda ledger, read, now: orders.pause(ledger, why))
+        self._act(lambda ledger, read, now: commands.pause(ledger, why))
 
     def resume(self) -> None:
         """Tune again from where the system is now: nothing moves until the next look."""
-        self._act(lambda ledger, read, now: orders.resume(ledger))
+        self._act(lambda ledger, read, now: commands.resume(ledger))
 
     def rollback(self) -> None:
         """Go back to the last good state other than this one, within the guards, and pause there.
@@ -234,7 +234,7 @@ class Tuner:
         Raises:
             Conflict: no other good state is known.
         """
-        self._act(lambda ledger, read, now: orders.rollback(ledger))
+        self._act(lambda ledger, read, now: commands.rollback(ledger))
 
     # History.
 
@@ -262,10 +262,10 @@ class Tuner:
         number = number_of(self.name, decision_id)
         with self._thread:
             self._replica.follow(self._read)
-            known = past.known(self._replica.ledger, number, self._read, self.name)
-            event = past.event(self._read, number)
+            known = history.known(self._replica.ledger, number, self._read, self.name)
+            event = history.event(self._read, number)
             look = event.payload.get("looked", number)
-            source = past.event(self._read, look) if look else None
+            source = history.event(self._read, look) if look else None
             spec = self._replica.ledger.spec
             return explained(spec, self._decision(event), source, known.told)
 
@@ -320,7 +320,9 @@ class Tuner:
     def _decision(self, event: Event) -> Decision:
         ledger = self._replica.ledger
         trial = ledger.trials.get(event.number)
-        state = past.state(self._read, event) if trial is None else ledger.epochs[trial.epoch].state
+        state = (
+            history.state(self._read, event) if trial is None else ledger.epochs[trial.epoch].state
+        )
         return decision_of(ledger.spec, event, state)
 
     def _save(self) -> None:

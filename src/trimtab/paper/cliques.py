@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.bases import Linear
-from trimtab.domain import Balls, Box
-from trimtab.graph import Graph
+from trimtab.model.bases import Linear
+from trimtab.model.domain import Balls, Box
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.policies import LazyPolicy, Told
-from trimtab.problem import Problem
 
 DIMENSION = 2  # knobs of a clique
 Domain = Literal["circle", "square"]

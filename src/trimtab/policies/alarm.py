@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import NOBODY, Array, Ints
-from trimtab.estimators.beliefs import CUT_FROM, MISFIT
-from trimtab.estimators.confidence import BoundConfidence, Radius
+from trimtab.learn.beliefs import CUT_FROM, MISFIT
+from trimtab.learn.confidence import BoundConfidence, Radius
 from trimtab.policies.learner import Learner
 
 FEW = 4  # losses that a segment needs before it is compared

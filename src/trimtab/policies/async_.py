@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trimtab.arrays import ArrayLike, number
-from trimtab.estimators import Confidence, Prior
+from trimtab.learn import Confidence, Prior
+from trimtab.model.problem import Problem
 from trimtab.policies.base import Told
-from trimtab.policies.schedule import ColdStart, LazyPolicy
-from trimtab.problem import Problem
+from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
 
 EXACT = 2.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
 

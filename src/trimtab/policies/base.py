@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from trimtab.arrays import NOBODY, Array, ArrayLike, Ints
+from trimtab.model.problem import Problem
 from trimtab.policies.learner import Certificate, Learner
 from trimtab.policies.record import Record
-from trimtab.problem import Problem
 
 FORMAT = 2  # of snapshots: no other one is read
 Cause = Literal["none", "trigger", "review", "alarm"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtab.policies.base import Told
-from trimtab.policies.schedule import LazyPolicy
+from trimtab.policies.lazy_policy import LazyPolicy
 
 
 class LazyGraphLinUCB(LazyPolicy):

@@ -13,19 +13,19 @@ import numpy as np
 from trimtab import arrays
 from trimtab._core import LocalUpdate, rounds_to_trigger
 from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, read_only
-from trimtab.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.errors import InvalidInput, SolverFailed
-from trimtab.estimators import Confidence, NodewiseEstimators, Prior, as_radius
-from trimtab.estimators.beliefs import HOLD, Beliefs
-from trimtab.estimators.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
-from trimtab.estimators.empirical_bayes import Scales, prior_from_plain, prior_to_plain
-from trimtab.estimators.nodewise import Limits, Owed
-from trimtab.lcb import LCB
-from trimtab.policies.local import new_local
+from trimtab.learn import Confidence, NodewiseEstimators, Prior, as_radius
+from trimtab.learn.beliefs import HOLD, Beliefs
+from trimtab.learn.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
+from trimtab.learn.empirical_bayes import Scales, prior_from_plain, prior_to_plain
+from trimtab.learn.nodewise import Limits, Owed
+from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
+from trimtab.model.problem import Problem
+from trimtab.policies.lcb import LCB
+from trimtab.policies.local_update import new_local
 from trimtab.policies.pending import Pending
-from trimtab.problem import Problem
-from trimtab.solvers import Solution, solve
-from trimtab.solvers.solve import TOO_LARGE
+from trimtab.solve import Solution, solve
+from trimtab.solve.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
 

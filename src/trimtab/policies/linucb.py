@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trimtab.arrays import NOBODY, ArrayLike
-from trimtab.estimators import Confidence, Prior
+from trimtab.learn import Confidence, Prior
+from trimtab.model.problem import Problem
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
-from trimtab.problem import Problem
 
 
 class LinUCB(Policy):

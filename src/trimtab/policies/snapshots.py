@@ -7,26 +7,26 @@ from typing import Any, overload
 
 import numpy as np
 
-from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence, Prior
-from trimtab.policies import joint_learner
-from trimtab.policies.adaptive import AdaptiveGraphLinUCB
+from trimtab.learn import Confidence, Prior
+from trimtab.model.domain import BoundConvexDomain, ConvexDomain
+from trimtab.model.problem import Problem
+from trimtab.policies.adaptive.policy import AdaptiveGraphLinUCB
 from trimtab.policies.async_ import AsyncLazyGraphLinUCB
 from trimtab.policies.base import FORMAT, Policy
-from trimtab.policies.baselines import FixedState, RandomState
-from trimtab.policies.gradient import GradientPolicy
-from trimtab.policies.joint import JointLazyGraphLinUCB
+from trimtab.policies.baselines.perturbed import FollowThePerturbedLeader
+from trimtab.policies.baselines.simple import FixedState, RandomState
+from trimtab.policies.gradient.descent import GradientPolicy
+from trimtab.policies.gradient.lazy_ogd import LazyOGD
+from trimtab.policies.joint import learner
+from trimtab.policies.joint.policy import JointLazyGraphLinUCB
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.learner import Learner
 from trimtab.policies.linucb import LinUCB
-from trimtab.policies.ogd import LazyOGD
-from trimtab.policies.perturbed import FollowThePerturbedLeader
-from trimtab.policies.pooled import PooledGraphLinUCB
-from trimtab.policies.scalar import ScalarLinUCB, Total
+from trimtab.policies.pooled.policy import PooledGraphLinUCB
+from trimtab.policies.pooled.scalar import ScalarLinUCB, Total
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.wrapper import Wrapper
-from trimtab.problem import Problem
 
 KINDS: tuple[type[Policy], ...] = (
     AdaptiveGraphLinUCB,
@@ -115,7 +115,7 @@ def restore(
                 f"expected {np.shape(model)}"
             )
     policy = object.__new__(kind)
-    memory = joint_learner.JointLearner if kind is JointLazyGraphLinUCB else Learner
+    memory = learner.JointLearner if kind is JointLazyGraphLinUCB else Learner
     policy.learner = memory.restored(problem, snapshot)
     for name in kind._own:
         setattr(policy, name, snapshot[name])
@@ -137,5 +137,5 @@ def _pattern(kind: type[Policy], problem: Problem, snapshot: Mapping[str, Any]) 
     )
     saved = fresh.snapshot()
     if kind is JointLazyGraphLinUCB:
-        saved |= joint_learner.pattern(problem, snapshot)
+        saved |= learner.pattern(problem, snapshot)
     return saved | dict.fromkeys(kind._own, 0)

@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 
 from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, number, whole
-from trimtab.domain import BoundBox
 from trimtab.errors import InvalidInput
-from trimtab.estimators import NEVER, Confidence, Prior
+from trimtab.learn import NEVER, Confidence, Prior
+from trimtab.model.domain import BoundBox
+from trimtab.model.problem import Problem
 from trimtab.policies import alarm as alarms
 from trimtab.policies.base import Cause, Told
+from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
 from trimtab.policies.record import Record, moved
-from trimtab.policies.schedule import ColdStart, LazyPolicy
-from trimtab.problem import Problem
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks

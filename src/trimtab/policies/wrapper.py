@@ -10,9 +10,9 @@ import numpy as np
 
 from trimtab.arrays import Ints
 from trimtab.errors import InvalidInput
+from trimtab.model.problem import Problem
 from trimtab.policies.base import FORMAT
-from trimtab.policies.schedule import LazyPolicy
-from trimtab.problem import Problem
+from trimtab.policies.lazy_policy import LazyPolicy
 
 Restore = Callable[[Problem, Mapping[str, Any]], Any]
 

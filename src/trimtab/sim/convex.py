@@ -9,7 +9,7 @@ import numpy as np
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
 from trimtab.policies import GradientPolicy, Told
-from trimtab.policies.gradient import fingerprint
+from trimtab.policies.gradient.descent import fingerprint
 from trimtab.sim.trace import Recorder, Trace
 from trimtab.sim.worlds import Adversarial, Loss
 

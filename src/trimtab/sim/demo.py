@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence
+from trimtab.learn import Confidence
 from trimtab.policies import LinUCB, SteadyGraphLinUCB
 from trimtab.sim import Trace, play
 from trimtab.sim.demo_report import HEADS, bills, reasons, steps, to_html

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from trimtab.arrays import Array, whole
-from trimtab.domain import BoundBox
 from trimtab.errors import InvalidInput
+from trimtab.model.domain import BoundBox
+from trimtab.model.problem import Problem
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, Told
-from trimtab.problem import Problem
 from trimtab.sim.convex import play_convex
 from trimtab.sim.engine import Engine
 from trimtab.sim.losses import last_round, losses_of, summable

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike
-from trimtab.bases import Quadratic
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.model.bases import Quadratic
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds import Gaussian, World
 
 KNOBS = (

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from trimtab.arrays import Array, number, whole
-from trimtab.estimators.edges import Edges, group, norm, orthonormal
-from trimtab.problem import Problem
+from trimtab.learn.sparsity_test import Edges, group, norm, orthonormal
+from trimtab.model.problem import Problem
 
 LONGEST = 2**50  # the horizon at which `break_even` gives up: floats still tell rounds apart
 RIDGE = 1e-12  # relative, of Gram matrices that may be singular

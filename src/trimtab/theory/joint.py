@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import ArrayLike, floats, number, per_item, whole
-from trimtab.graph import Graph
+from trimtab.model.graph import Graph
 from trimtab.theory.lazy import potential_constant
 
 

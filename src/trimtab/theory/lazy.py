@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, floats, number, per_item, whole
-from trimtab.estimators import Confidence
-from trimtab.estimators.confidence import Evidence
+from trimtab.learn import Confidence
+from trimtab.learn.confidence import Evidence
 
 
 def confidence_radius(

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, number, per_item, whole
-from trimtab.domain import BoundBox
 from trimtab.errors import InvalidInput
-from trimtab.estimators import Confidence
-from trimtab.estimators.edges import Edges, units
-from trimtab.estimators.joint_model import Factors
-from trimtab.estimators.refine import check_nested, on_graph
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.learn import Confidence
+from trimtab.learn.joint.model import Factors
+from trimtab.learn.sparsity_test import Edges, units
+from trimtab.learn.subset_refit import check_nested, on_graph
+from trimtab.model.domain import BoundBox
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.theory import adaptive, joint, lazy, ogd
 
 DESIGN = 8  # moves of the default warm-up per feature of the largest criterion: 2 states, 4 laps

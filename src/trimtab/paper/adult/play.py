@@ -8,18 +8,18 @@ from functools import cache, cached_property
 import numpy as np
 
 from trimtab.arrays import Array, Bools, Ints
-from trimtab.bases import Polynomial
-from trimtab.domain import Box
-from trimtab.estimators import lack_of_fit
-from trimtab.graph import Graph
+from trimtab.learn import lack_of_fit
+from trimtab.model.bases import Polynomial
+from trimtab.model.domain import Box
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.paper import adult_data
 from trimtab.paper.scores import Classifier, scored
 from trimtab.policies import LazyGraphLinUCB, LinUCB, Policy
-from trimtab.problem import Problem
 from trimtab.sim import play
 from trimtab.sim.worlds import Gaussian, World
 from trimtab.sim.worlds.population import Population, population_of
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 FEMALE, MALE = 0, 1  # groups of the population, in this order
 GRID = np.linspace(0.0, 1.0, 1001)  # on which the loss is tabulated

@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Bools
 from trimtab.errors import InvalidInput
-from trimtab.estimators import lack_of_fit
+from trimtab.learn import lack_of_fit
 from trimtab.paper.fairness.play import BASES, Knowledge, Scopes, Settings, Shape, world_of
 from trimtab.policies import LazyGraphLinUCB
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.bases import Basis, FourierFeatures, Products, Quadratic
-from trimtab.estimators import Confidence
+from trimtab.learn import Confidence
+from trimtab.model.bases import Basis, FourierFeatures, Products, Quadratic
 from trimtab.paper import adult_data
 from trimtab.paper.fairness.groups import By, group_links, group_names, groups_of
 from trimtab.paper.scores import Classifier, scored

@@ -10,15 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.cliques import DOMAIN_NAMES, LAW_NAMES, Domain
-from trimtab.paper.experiment import (
-    Comparison,
-    Figure,
-    Measured,
-    Setting,
-    Table,
-    ratios,
-    values,
-)
+from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
 from trimtab.paper.heterogeneous import plot
 from trimtab.paper.heterogeneous.play import Run, Settings
 from trimtab.paper.heterogeneous.published import PUBLISHED

@@ -10,15 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.cliques import DOMAIN_NAMES, LAW_NAMES, Domain, Law
-from trimtab.paper.experiment import (
-    Comparison,
-    Figure,
-    Measured,
-    Setting,
-    Table,
-    ratios,
-    values,
-)
+from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
 from trimtab.paper.single_clique import plot
 from trimtab.paper.single_clique.play import Run, Settings
 from trimtab.paper.single_clique.published import PUBLISHED

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.arrays import Array, number, whole
-from trimtab.domain import BoundConvexDomain
+from trimtab.model.domain import BoundConvexDomain
 from trimtab.sim.worlds.convex import Loss, Opponent
 
 

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, number, per_item, read_only, whole
-from trimtab.domain import BoundConvexDomain, ConvexDomain
 from trimtab.errors import InvalidInput
-from trimtab.policies.gradient import bound
+from trimtab.model.domain import BoundConvexDomain, ConvexDomain
+from trimtab.policies.gradient.descent import bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, read_only, vector, whole
-from trimtab.bases import Basis, Quadratic
 from trimtab.errors import InvalidInput
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.model.bases import Basis, Quadratic
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds.population import Gap, Population, population_of
 from trimtab.sim.worlds.world import World
-from trimtab.solvers import Solution
+from trimtab.solve import Solution
 
 Units = Literal["score", "logit"]
 PROBES = 400  # states at which the losses are projected on the features

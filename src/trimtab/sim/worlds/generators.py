@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, number, refuse, whole
-from trimtab.bases import Custom, Linear, Monomials, PairwiseQuadratic, Quadratic
-from trimtab.domain import Box
 from trimtab.errors import InvalidInput
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.model.bases import Custom, Linear, Monomials, PairwiseQuadratic, Quadratic
+from trimtab.model.domain import Box
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
 from trimtab.sim.worlds.world import World
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, vector, whole
-from trimtab.bases import Basis, Monomials, Quadratic
 from trimtab.errors import InvalidInput
-from trimtab.estimators.joint_model import Factors, Knobs
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.learn.joint.model import Factors, Knobs
+from trimtab.model.bases import Basis, Monomials, Quadratic
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
 from trimtab.sim.worlds.world import World
 

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab._core import gaussian_sums
 from trimtab.arrays import Array, ArrayLike, Ints, floats, number, per_item, read_only
 from trimtab.errors import InvalidInput
-from trimtab.graph import Graph
+from trimtab.model.graph import Graph
 
 
 class Noise(Protocol):

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, number, whole
-from trimtab.bases import PairwiseQuadratic, Quadratic
 from trimtab.errors import InvalidInput
-from trimtab.estimators.edges import group, orthonormal
-from trimtab.estimators.refine import kept_features, monomials, on_graph
-from trimtab.graph import Graph
-from trimtab.problem import Problem
+from trimtab.learn.sparsity_test import group, orthonormal
+from trimtab.learn.subset_refit import kept_features, monomials, on_graph
+from trimtab.model.bases import PairwiseQuadratic, Quadratic
+from trimtab.model.graph import Graph
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
 from trimtab.sim.worlds.world import World
 

@@ -10,9 +10,9 @@ import numpy as np
 from trimtab._core import dot_each
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
 from trimtab.errors import InvalidInput
-from trimtab.problem import Problem
+from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Noise, Recorded
-from trimtab.solvers import Bound, Solution, solve
+from trimtab.solve import Bound, Solution, solve
 
 OPTIMUM_EFFORT = 4.0
 

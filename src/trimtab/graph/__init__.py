@@ -1,5 +1,0 @@
-"""Which criterion reads which knobs."""
-
-from trimtab.graph.graph import Graph
-
-__all__ = ["Graph"]

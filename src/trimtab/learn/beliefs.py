@@ -1,0 +1,121 @@
+"""What a learner believes of its losses beside their regressions: all that a `Prior` leaves open.
+
+Spread and noise (`empirical_bayes`), how far levels wander (`level`), beyond what a loss is cut,
+and what the alarm has heard of the deployed state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import e
+from typing import Any
+
+import numpy as np
+
+from trimtab.arrays import NOBODY, Array, Ints
+from trimtab.learn.empirical_bayes import Scales, learned, scales_from_plain, scales_to_plain
+from trimtab.learn.level import Diary
+from trimtab.learn.nodewise import UNKNOWN, Limits, NodewiseEstimators
+from trimtab.learn.prior import BoundPrior
+
+HOLD = 4  # losses of each criterion before the first look, from which the noise is learned
+SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of each criterion
+#                              from which on, spread and noise are learned no further
+CUT, CUT_FROM = 3.0, 8  # where losses are cut, in predictive deviations, and from how many on
+MISFIT = 0.1  # of the spread: what a basis may miss of a loss
+ODD, SEVERAL = 7.0, 3  # times the typical noise: more than four losses can prove, among so many
+LEFT = 3.0  # rounds that count of what was learned before an alarm
+KAPPA, KAPPA_ROUNDS = 0.5, 300.0  # the width, in posterior standard deviations, and its growth
+
+
+class Beliefs:
+    """Spread, noise and wandering levels of all criteria of a learner, and its alarm's memory."""
+
+    def __init__(self, estimators: NodewiseEstimators, prior: BoundPrior) -> None:
+        m = estimators.problem.criteria
+        self._estimators, self._prior = estimators, prior
+        self.scales: Scales | None = None  # once they were learned
+        self.wander = 0.0  # g, see `level`
+        self.heard = np.zeros((4, m))  # by the alarm, at the deployed state: see `alarm.changed`
+        self.levels = bool((prior.constant == 0).all())  # whether levels may wander
+        self._diary = Diary(estimators.book)
+        self._lost = np.zeros(m)  # degrees of freedom
+        self._levelled = 0  # the clock when levels last wandered
+
+    def end_epoch(self, clock: int) -> None:
+        """The sums of all criteria are about to go into their factors: levels have wandered."""
+        book, rounds = self._estimators.book, clock - self._levelled
+        if not self.levels or not rounds:
+            return
+        self._levelled = clock
+        if self.wander > 0.0:
+            book.core.let_wander(self.wander, rounds, self._lost)
+        n, mean = self._estimators.frozen()
+        if n.any():
+            self._diary.write(n, mean, book.phi, rounds)
+
+    def relearn(self, clock: int) -> Array | None:
+        """Learn spread and noise anew, as long as they are in doubt; the widths that follow."""
+        estimators, book = self._estimators, self._estimators.book
+        if not book.data.any():
+            return None
+        if self.scales is None:
+            estimators.forget(self._spiked())
+        if self.scales is None or self.scales.doubt > SURE or book.seen.min() < SURE_ROUNDS:
+            last = None if self.scales is None else self.scales.sigma
+            self.scales = learned(book, book.alone, self._prior, last, self._lost)
+            self.begin_anew()
+        if self.levels:
+            self.wander = self._diary.wander(book, self.scales)
+        return np.asarray(KAPPA * np.sqrt(np.log(e + clock / KAPPA_ROUNDS)) * self.scales.sigma)
+
+    def _spiked(self) -> Ints:
+        """The criteria whose few first losses vary so much more than others' that one is wild."""
+        book = self._estimators.book
+        seen = (book.pure_df > 0) & (book.pure_error > 0.0)
+        if self._prior.sigma is not None or seen.sum() < SEVERAL:
+            return NOBODY
+        noise = np.sqrt(book.pure_error / np.maximum(book.pure_df, 1)) / self._prior.unit
+        return np.flatnonzero(seen & (noise > ODD * np.median(noise[seen])))
+
+    def begin_anew(self) -> None:
+        """V starts where spread and noise say, with all data."""
+        m, scales = self._lost.size, self.scales
+        if scales is None:
+            self._estimators.start_at(np.full(m, UNKNOWN), np.zeros(m), self._prior.usual)
+        else:
+            self._estimators.start_at(scales.ratio, scales.sigma, scales.bend)
+
+    def limits(self) -> Limits | None:
+        """Beyond what a loss is cut, once spread and noise are known."""
+        if self.scales is None:
+            return None
+        seen = self._estimators.book.seen
+        far = np.where(seen >= CUT_FROM, CUT * (1.0 + 3.0 / (seen + 1.0)), np.inf)
+        return Limits(self.scales.sigma, MISFIT * self.scales.spread, far)
+
+    def widen(self, criteria: Ints, before: Scales | None) -> None:
+        """Doubt what these criteria have learned; their noise is that `before` the change."""
+        self.heard[:2, criteria] = 0.0
+        if before is None or self.scales is None:
+            return
+        sigma = self.scales.sigma.copy()
+        sigma[criteria] = before.sigma[criteria]
+        self.scales = replace(self.scales, sigma=sigma, doubt=np.inf)
+        self._estimators.widen(criteria, LEFT, sigma)
+
+    # In a snapshot.
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything but the prior, as plain scalars and arrays."""
+        saved = scales_to_plain(self._prior, self.scales) | self._diary.to_plain()
+        saved |= {"heard": self.heard.copy(), "lost": self._lost.copy()}
+        return saved | {"wander": self.wander, "levelled": self._levelled}
+
+    def recall(self, saved: Mapping[str, Any]) -> None:
+        """Become what `to_plain` saw."""
+        self.scales = scales_from_plain(saved)
+        self.heard[:], self._lost[:] = saved["heard"], saved["lost"]
+        self.wander, self._levelled = float(saved["wander"]), int(saved["levelled"])
+        self._diary.recall(saved)

@@ -1,0 +1,1 @@
+"""One estimate for factors that objectives share (Section 5.3)."""

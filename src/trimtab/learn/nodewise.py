@@ -1,0 +1,430 @@
+r"""One ridge regression per criterion, lazy: matrices change only when the state does.
+
+While a state is deployed its features phi_i are constant, so that
+V_i(n) = V_i + n phi_i phi_i' after n more observed rounds. Until the state changes
+it is enough to keep sums of the losses, and the determinant test
+
+    det V_i(n) > C det V_i(tau_i),    det V_i(n) = det V_i (1 + n w_i),
+
+with w_i = phi_i' V_i^{-1} phi_i, has its answer beforehand: it holds from
+n*_i = floor((C e^{-l_i} - 1) / w_i) + 1 on, where l_i is the log of the ratio gathered
+since tau_i. `flush` carries the sums into the factors, by one weighted datum each. With a
+`memory` data lose weight as they age: see `fading`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from trimtab._core import TriggerQueue, predict
+from trimtab.arrays import NOBODY, Array, Ints, read_only
+from trimtab.learn import fading
+from trimtab.learn.cholesky import triangles, unpack
+from trimtab.learn.confidence import Evidence
+from trimtab.learn.prior import BoundPrior
+from trimtab.learn.statistics import NEVER, Book
+from trimtab.model.bases.features import spans
+from trimtab.model.problem import Problem
+
+UNKNOWN = 1.0 / 144.0  # r, before anything is known: losses change by 12 times their noise
+
+# Asked for criteria and for how many of the last rounds: mean loss, and squares about it.
+Owed = Callable[[Ints, Ints], tuple[Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How far a loss may be from what is expected of it, (m,) each."""
+
+    sigma: Array  # the noise of one loss
+    misfit: Array  # what the basis may miss of it
+    deviations: Array  # of noise, estimate and misfit together
+
+    def half(self, spread: Array, count: Ints | int = 1) -> Array:
+        """For means of `count` losses where the estimate has this spread: (m,)."""
+        variance = self.sigma**2 * (spread + 1.0 / count) + self.misfit**2
+        return np.asarray(self.deviations * np.sqrt(variance))
+
+
+class NodewiseEstimators:
+    """The regressions of all criteria of a problem, and their clocks.
+
+    Args:
+        problem: gives the dimensions and the features.
+        reg: (m,) the ridge parameter of each criterion; V_i starts at reg_i I.
+        factor: C > 1, by how much a determinant must grow to trigger.
+        state: the state deployed first.
+        prior: if given, V_i starts at r_i K_i instead, where r_i is set by `start_at`.
+        known: whether V_i starts where the prior's own spread and noise have it, and stays there.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        reg: Array,
+        factor: float,
+        state: Array,
+        prior: BoundPrior | None = None,
+        known: bool = False,
+    ) -> None:
+        self.problem, self.reg, self.factor, self.prior = problem, reg, factor, prior
+        m, d = problem.criteria, problem.dims
+        blocks = triangles(d)
+        self.book = Book(
+            offsets=problem.features.offsets,
+            blocks=read_only(blocks),
+            R=np.zeros(int(blocks[-1])),
+            phi=problem.phi(state),
+            gain=np.zeros(m),
+            since=np.zeros(m),
+            mean=np.zeros(m),
+            spread=np.zeros(m),
+            due=np.zeros(m, np.int64),
+            seen=np.zeros(m, np.int64),
+            n=np.zeros(m, np.int64),
+            tells=np.zeros(m, np.int64),
+            owed=np.zeros(m, np.int64),
+            shift=np.zeros(m),
+            total=np.zeros(m),
+            squares=np.zeros(m),
+            pure_error=np.zeros(m),
+            pure_df=np.zeros(m, np.int64),
+            reg=reg,
+            R0=np.zeros(0 if prior is None else int(blocks[-1])),
+            alone=np.zeros(0 if prior is None else int(blocks[-1])),
+            offset=np.zeros(0 if prior is None or known or not problem.has_constants else m),
+            low=np.full(0 if prior is None else m, -np.inf),
+            high=np.full(0 if prior is None else m, np.inf),
+            cut=np.zeros(0 if prior is None else m, np.int64),
+            excess=np.zeros(0 if prior is None else m),
+            data=np.zeros(m, np.int64),
+        )
+        if prior is not None and known:
+            self._start_at(prior.ratio, np.asarray(prior.sigma), prior.usual)
+        elif prior is not None:
+            self._start_at(np.full(m, UNKNOWN), np.zeros(m), prior.usual)
+        self.book.core.begin(problem.all_criteria)
+        self.memory = NEVER  # H, in rounds
+        self._aged = 0  # the round clock when data last lost weight
+        self._common = 0  # rounds that every criterion has seen
+        self._skipped = 0  # of these the ones passed over by `skip`
+        self._ready = False  # whether every criterion has its shift
+        self.queue = TriggerQueue(self.book.due, self.book.n)  # in common rounds
+        self.measure(problem.all_criteria)
+
+    # The sums: what a round does while the state stays.
+
+    def add(self, losses: Array, count: Ints | None, *, complete: bool = False) -> Ints:
+        """Add losses of the deployed state: means of `count` rounds, NaN where none was seen.
+
+        `complete` tells that none is missing, which makes a single round much cheaper. Returns the
+        criteria of which the loss was cut.
+        """
+        book, cut = self.book, NOBODY
+        if complete and count is None and self._ready:
+            if book.core.add_round(losses):
+                cut = np.flatnonzero((losses < book.low) | (losses > book.high))
+            self._common += 1
+            return cut
+        ones = np.ones(losses.size, np.int64) if count is None else count
+        before = book.cut.copy()
+        book.core.add_some(losses, ones, self._common)
+        self._ready = bool((book.tells > -self._common).all())
+        self._reschedule(self.problem.all_criteria)
+        return np.flatnonzero(book.cut != before)
+
+    def add_rows(self, rows: Array) -> Ints:
+        """Add several rounds of the deployed state, (n, m), in which nothing is missing.
+
+        Returns the criteria of which a loss was cut.
+        """
+        before = self.book.cut.copy()
+        if not self._ready:
+            self.add(rows[0].astype(np.float64), None)
+            rows = rows[1:]
+        if self.prior is not None:
+            for row in rows:
+                self.add(row.astype(np.float64), None, complete=True)
+            return np.flatnonzero(self.book.cut != before)
+        self.book.core.add_rounds(rows)
+        self._common += len(rows)
+        return NOBODY
+
+    def skip(self, rounds: int, seen: Ints | None) -> None:
+        """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
+        self._ready = False
+        if seen is None:
+            self._common += rounds
+            self._skipped += rounds
+        else:
+            self.book.n[:] += seen
+            self.book.tells[:] += seen
+            self.book.owed[:] += seen
+            self._reschedule(self.problem.all_criteria)
+
+    def collect(self, criteria: Ints, owed: Owed) -> None:
+        """Ask for what is owed to these criteria and add it to their sums."""
+        rounds = self._skipped + self.book.owed[criteria]
+        waiting = criteria[rounds > 0]
+        if waiting.size:
+            mean, squares = owed(waiting, rounds[rounds > 0])
+            self.book.core.add_owed(waiting, mean, squares, self._common, self._skipped)
+
+    def add_elsewhere(
+        self, losses: Array, count: Ints, state: Array, limits: Limits | None = None
+    ) -> Ints:
+        """Add losses of another state, at once: a weighted datum for each criterion observed.
+
+        Returns the criteria of which the loss was cut.
+        """
+        observed = np.flatnonzero(~np.isnan(losses))
+        phi = np.empty_like(self.book.phi)
+        self.problem.features.fill(phi, state, self.problem.all_criteria)
+        cut = NOBODY
+        if limits is not None:
+            raw, book = losses, self.book
+            mean, spread = self._predicted(phi)
+            half = limits.half(spread, np.maximum(count, 1))
+            middle = mean + (book.offset if book.offset.size else 0.0)
+            losses = np.clip(raw, middle - half, middle + half)
+            cut = observed[losses[observed] != raw[observed]]
+            book.cut[cut] += count[cut]
+            book.excess[cut] += (count * (raw - losses))[cut]
+        self.book.core.take_each(observed, phi, losses, count)
+        self.measure(observed)
+        return cut
+
+    def triggered(self) -> Ints:
+        """The criteria whose determinant has passed the factor since their clock was reset."""
+        return self.queue.due_by(self._common)
+
+    def rounds_left(self) -> int:
+        """Rounds until the first trigger if every criterion is observed in each (or `NEVER`)."""
+        left = max(self.queue.next_round - self._common, 0)
+        return left if left < NEVER // 2 else NEVER
+
+    def needs(self) -> Ints:
+        """How often each criterion must still be observed to trigger: (m,)."""
+        return self.book.due - self.book.n - self._common
+
+    @property
+    def common(self) -> int:
+        """Rounds that every criterion has seen, from which the counters of each are counted."""
+        return self._common
+
+    @property
+    def skipped(self) -> int:
+        """Of these the rounds whose losses are still owed to those that have not collected them."""
+        return self._skipped
+
+    def skipped_to(self, common: int, skipped: int) -> None:
+        """The core has let rounds pass, and left the losses of some owed."""
+        self._common, self._skipped = common, skipped
+        self._ready = False
+
+    def flushed(self) -> None:
+        """The core has carried sums into factors."""
+        self._ready = False
+
+    # The matrices: what happens when the state changes.
+
+    def flush(self, criteria: Ints, clock: int = 0) -> None:
+        """Carry the sums of these criteria into their factors; nothing may be owed to them.
+
+        With a memory these must be all criteria, and what they have learned ages to the clock.
+        """
+        if self.memory < NEVER:
+            rounds = clock - self._aged
+            self.book.core.flush_faded(criteria, self._common, rounds, self.memory)
+            self._aged = clock
+        else:
+            self.book.core.flush(criteria, self._common)
+        self._ready = False
+
+    def reset_clocks(self, criteria: Ints) -> None:
+        """tau_i becomes now: determinants are compared with their present values."""
+        self.book.since[criteria] = 0.0
+
+    def deploy(self, state: Array, criteria: Ints) -> None:
+        """Observe from now on at `state`; `criteria`, all flushed, are those to measure anew."""
+        self.problem.features.fill(self.book.phi, state, criteria)
+        self.measure(criteria)
+
+    def measure(self, criteria: Ints) -> None:
+        """Estimated loss, spread and next trigger of these criteria at the deployed state."""
+        self.book.core.measure(criteria, self.factor)
+        self._reschedule(criteria)
+
+    def cut(self) -> Ints:
+        """The criteria of which a loss of the deployed state was cut since the last flush."""
+        return np.flatnonzero(self.book.cut)
+
+    def observed(self) -> Ints:
+        """How often each criterion was observed at all: (m,)."""
+        return self._common + self.book.n + self.book.seen
+
+    def frozen(self) -> tuple[Ints, Array]:
+        """How often each criterion was observed at the deployed state, and its mean loss there."""
+        n = self._common + self.book.n
+        return n, self.book.shift + self.book.total / np.maximum(n, 1)
+
+    def forget(self, criteria: Ints) -> None:
+        """Start these criteria anew, with V as it began and without what the sums hold."""
+        self.book.core.forget(criteria, self._common, self._skipped)
+        if self.prior is not None:
+            self.book.pure_df[criteria] = 0
+            self.book.pure_error[criteria] = 0.0
+        self.measure(criteria)
+
+    def expect(self, limits: Limits) -> None:
+        """Cut losses of the deployed state that are beyond these limits of what is expected."""
+        book = self.book
+        half = limits.half(book.spread)
+        middle = book.mean + (book.offset if book.offset.size else 0.0)
+        book.low[:], book.high[:] = middle - half, middle + half
+
+    def widen(self, criteria: Ints, most: float, sigma: Array) -> None:
+        """What these criteria have learned counts as that many rounds from now on, at most.
+
+        Their noise is as given, (m,): losses before and after a change differ by more.
+        """
+        for i in criteria.tolist():
+            block = slice(self.book.blocks[i], self.book.blocks[i + 1])
+            share = min(most / max(int(self.book.seen[i]), 1), 1.0)
+            self.book.alone[block] *= np.sqrt(share)
+            self.book.seen[i] = int(np.ceil(share * self.book.seen[i]))
+            self.book.pure_df[i] = int(np.ceil(share * self.book.pure_df[i]))
+            self.book.pure_error[i] = self.book.pure_df[i] * sigma[i] ** 2
+        self.book.core.begin_again(criteria)
+        self.measure(criteria)
+
+    def start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
+        """V_i starts at r_i K_i from now on, (m,), as if it always had; all were flushed."""
+        self._start_at(ratio, sigma, bend)
+        self.book.core.begin_again(self.problem.all_criteria)
+
+    def _start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
+        if self.prior is not None:
+            book = self.book
+            times = np.repeat(np.sqrt(ratio), np.diff(book.blocks))
+            d = np.diff(book.offsets)
+            last = spans(
+                book.blocks[1:] - d - 1, d
+            )  # R0' theta = sqrt(r) S L' mean = sigma L' mean
+            times[last] = np.repeat(sigma, d)
+            book.R0[:] = times * self.prior.roots[bend]
+
+    def longest(self, radii: Array) -> Array:
+        """No parameter in the ellipsoids of these radii is longer, before any data: (m,)."""
+        book = self.book
+        if not book.R0.size:
+            return np.asarray(radii / np.sqrt(self.reg))
+        found = np.empty(radii.size)
+        for i in range(radii.size):
+            R, v, _ = self.split(i)
+            least = float(np.linalg.eigvalsh(R @ R.T)[0])
+            found[i] = np.linalg.norm(np.linalg.solve(R.T, v)) + radii[i] / np.sqrt(least)
+        return found
+
+    def spreads(self, state: Array) -> Array:
+        """w_i of all criteria at any state, as of their last flush: (m,)."""
+        return self._predicted(self.problem.phi(state))[1]
+
+    def _predicted(self, phi: Array) -> tuple[Array, Array]:
+        book = self.book
+        return predict(book.R, book.blocks, book.offsets, self.problem.all_criteria, phi)
+
+    @contextmanager
+    def foreseeing(self, rounds: Iterable[tuple[Array, Ints]]) -> Iterator[None]:
+        """Inside, widths count these rounds (state, count of each criterion) as observed.
+
+        Estimates do not change, and afterwards everything is as it was.
+        """
+        kept = None
+        for state, count in rounds:
+            kept = self.book.R.copy() if kept is None else kept
+            self.book.core.foresee(self.problem.phi(state), count)
+        try:
+            yield
+        finally:
+            if kept is not None:
+                self.book.R[:] = kept
+
+    def _reschedule(self, criteria: Ints) -> None:
+        if criteria.size == self.problem.criteria:
+            self.queue.put_all()
+        else:
+            self.queue.put(criteria)
+
+    # Memory.
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that changes, as plain arrays and scalars; nothing may be owed."""
+        saved: dict[str, Any] = {name: getattr(self.book, name).copy() for name in _CHANGING}
+        return saved | {name: getattr(self, name) for name in _COUNTERS}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Become what `snapshot` saw; the arrays are known to fit."""
+        for name in _CHANGING:
+            getattr(self.book, name)[:] = saved[name]
+        self._common, self._skipped = int(saved["_common"]), int(saved["_skipped"])
+        self._ready = bool(saved["_ready"])
+        self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
+        self._reschedule(self.problem.all_criteria)
+
+    # What the estimates say.
+
+    def evidence(self, criteria: Ints) -> Evidence:
+        """What the radii of these criteria depend on, as of their last flush."""
+        dims = self.book.offsets[criteria + 1] - self.book.offsets[criteria]
+        return Evidence(
+            criteria=criteria,
+            gain=self.book.gain[criteria],
+            seen=self.book.seen[criteria],
+            dims=dims,
+            reg=self.reg[criteria],
+            bounds=self.problem.features.bounds[criteria],
+            pure_error=self.book.pure_error[criteria],
+            pure_df=self.book.pure_df[criteria],
+            faded=np.asarray(dims * (self._aged * fading.decay(self.memory))),
+        )
+
+    def lacking(self, df: int) -> Ints:
+        """Observations each criterion lacks until its pure error has `df` degrees: (m,).
+
+        Those of the present state count, owed or not.
+        """
+        tells = self._common + self.book.tells
+        short = df - self.book.pure_df - np.maximum(tells - 1, 0)
+        return np.where(short > 0, short + (tells == 0), 0)
+
+    def theta(self, criterion: int) -> Array:
+        """The ridge estimate of one criterion, as of its last flush."""
+        R, v, _ = self.split(criterion)
+        return np.asarray(np.linalg.solve(R.T, v), np.float64)
+
+    def V(self, criterion: int) -> Array:
+        """The Gram matrix of one criterion, as of its last flush."""
+        R, _, _ = self.split(criterion)
+        return np.asarray(R @ R.T)
+
+    def residual(self, criterion: int) -> float:
+        """The least ridge objective of one criterion between its states, as of its last flush."""
+        return self.split(criterion)[2] ** 2
+
+    def split(self, criterion: int) -> tuple[Array, Array, float]:
+        """The factor of one criterion as (R, v, rho), as of its last flush."""
+        d = int(self.book.offsets[criterion + 1] - self.book.offsets[criterion])
+        A = unpack(self.book.R, int(self.book.blocks[criterion]), d + 1)
+        return A[:d, :d], A[d, :d], float(A[d, d])
+
+
+_COUNTERS = ("_common", "_skipped", "_ready", "memory", "_aged")
+_FIXED = ("offsets", "blocks", "reg")
+_CHANGING = tuple(f.name for f in fields(Book) if f.name not in _FIXED)

@@ -1,0 +1,191 @@
+"""From TOML to the parts of a spec, with everything that is wrong with it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from trimtab.errors import InvalidInput
+from trimtab.live.spec.basis_and_policy import MOST_FEATURES, BasisChoice, PolicyChoice
+from trimtab.live.spec.constraint import Constraint
+from trimtab.live.spec.duration import Span
+from trimtab.live.spec.knob import Knob, Stability
+from trimtab.live.spec.objective import Objective
+from trimtab.live.spec.schema import SPEC
+from trimtab.live.spec.shapes import REFUSED
+from trimtab.live.store.faults import Fault, shown, suggestion
+from trimtab.live.store.tables import shown_key
+
+LARGEST = 10_000_000  # bytes of a spec file
+SPANS = ("per", "stabilize_for", "budget_per")
+
+T = TypeVar("T")
+
+
+def text_of(path: str | Path) -> str:
+    """The text of a file.
+
+    Raises:
+        InvalidInput: it cannot be read, is too large, or is no UTF-8.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"{path} cannot be read: {reason}") from None
+    if len(content) > LARGEST:
+        raise InvalidInput(f"{path} is larger than {LARGEST:,} bytes; is it a spec?")
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InvalidInput(f"{path} is not UTF-8 at line {line}; save it as UTF-8") from None
+
+
+def tables_of(text: str) -> tuple[dict[str, Any], list[Fault]]:
+    """The tables of a TOML text, or the fault that keeps it from being read."""
+    try:
+        return tomllib.loads(text), []
+    except RecursionError:
+        return {}, [Fault("", ": no TOML: it is nested too deeply")]
+    except ValueError as error:  # also numbers of more digits than Python reads
+        return {}, [Fault("", f": no TOML: {error}")]
+
+
+def parts_of(plain: Any) -> tuple[dict[str, Any], list[Fault]]:
+    """The fields of the `Spec` that the tables describe, and all faults; use them if none."""
+    faults: list[Fault] = []
+    read = SPEC.read(plain, "", faults)
+    if read is REFUSED:
+        return {}, faults
+    parts = {key: read[key] for key in ("name", "storage", "baseline_observations") if key in read}
+    parts["knobs"] = _built("knobs", read.get("knobs", {}), _knob, faults)
+    parts["objectives"] = _built("objectives", read.get("objectives", {}), _objective, faults)
+    parts["metrics"] = read.get("metrics", {})
+    rules = _constraints(read.get("constraints", []), faults)
+    parts["constraints"] = tuple(rules.values())
+    parts["basis"] = _choice("basis", read.get("basis", {}), BasisChoice, faults)
+    parts["policy"] = _choice("policy", read.get("policy", {}), PolicyChoice, faults)
+    _check_names(plain, parts["objectives"], rules, faults)
+    _check_features(parts, faults)
+    return parts, faults
+
+
+def _knob(name: str, table: Mapping[str, Any]) -> Knob:
+    gentle: dict[str, Any] = {
+        key: Span.of(value) if key in SPANS else value
+        for key, value in table.get("stability", {}).items()
+    }
+    rest = {key: value for key, value in table.items() if key != "stability"}
+    return Knob(name=name, stability=Stability(**gentle), **rest)
+
+
+def _objective(name: str, table: Mapping[str, Any]) -> Objective:
+    rest = {**table, "knobs": tuple(table["knobs"])}
+    if rest.get("noise") == "estimate":
+        del rest["noise"]
+    if "direction" in rest:
+        rest["direction"] = rest["direction"].replace("z", "s")  # American spelling
+    return Objective(name=name, **rest)
+
+
+def _built(
+    section: str,
+    tables: Mapping[str, Any],
+    build: Callable[[str, Mapping[str, Any]], T],
+    faults: list[Fault],
+) -> tuple[T, ...]:
+    """One object per table; a table that makes no sense becomes a fault."""
+    found = []
+    for name, table in tables.items():
+        try:
+            found.append(build(name, table))
+        except InvalidInput as error:
+            faults.append(Fault(f"{section}.{name}", f".{error}", structural=False))
+    return tuple(found)
+
+
+def _constraints(tables: list[Any], faults: list[Fault]) -> dict[str, Constraint]:
+    """The constraints by their paths."""
+    found = {}
+    for i, table in enumerate(tables):
+        path = f"constraints[{i}].rule"
+        if table is not REFUSED:
+            try:
+                found[path] = Constraint(**table)
+            except InvalidInput as error:
+                text = f" = {shown(table['rule'])}: {error}"
+                faults.append(Fault(path, text, structural=False))
+    return found
+
+
+def _choice(section: str, table: Mapping[str, Any], build: Any, faults: list[Fault]) -> Any:
+    """The choice of a basis or a policy; the default one in the place of nonsense."""
+    options = dict(table)
+    kind = {"kind": options.pop("kind")} if "kind" in options else {}
+    try:
+        return build(options=options, **kind)
+    except InvalidInput as error:
+        faults.append(Fault(section, f".{error}", structural=False))
+        return build()
+
+
+def _check_names(
+    plain: Mapping[str, Any],
+    built: Sequence[Objective],
+    rules: Mapping[str, Constraint],
+    faults: list[Fault],
+) -> None:
+    """Every name means one thing, and every name that is used is there."""
+
+    def given(section: str) -> list[str]:
+        table = plain.get(section)
+        return [str(name) for name in table] if isinstance(table, Mapping) else []
+
+    def blame(path: str, text: str) -> None:
+        faults.append(Fault(path, text, structural=False))
+
+    knobs, objectives, metrics = given("knobs"), given("objectives"), given("metrics")
+    turned, measured = set(knobs), [*objectives, *metrics]
+    for name in objectives:
+        if name in turned:
+            blame(f"objectives.{name}", ": a knob has that name; rename one")
+    for name in metrics:
+        if name in turned.union(objectives):
+            blame(
+                f"metrics.{shown_key(name)}",
+                ": a knob or an objective has that name; drop or rename it",
+            )
+    for objective in built:
+        for name in objective.knobs:
+            if name not in turned:
+                text = f" names {name!r}: no such knob; {suggestion(name, knobs)}"
+                blame(f"objectives.{objective.name}.knobs", text)
+    for path, rule in rules.items():
+        for name in rule.metrics:  # a baseline is always that of one of these
+            if name not in measured:
+                text = f" names {name!r}: no such objective or metric; {suggestion(name, measured)}"
+                blame(path, text + f' Or declare it: [metrics] {name} = "its unit"')
+
+
+def _check_features(parts: Mapping[str, Any], faults: list[Fault]) -> None:
+    """No objective is too wide for its basis, and every one has a norm."""
+    widest = max((len(objective.knobs) for objective in parts["objectives"]), default=1)
+    basis = parts["basis"].resolved(widest, bends=parts["policy"].recommended)
+    for objective in parts["objectives"]:
+        d, path = basis.features(len(objective.knobs)), f"objectives.{objective.name}"
+        if d > MOST_FEATURES:
+            text = (
+                f".knobs: {len(objective.knobs):,} knobs make {d:,} {basis.kind} features, and "
+                f"{MOST_FEATURES:,} is the most; name only knobs that matter, or take a simpler "
+                "basis"
+            )
+            faults.append(Fault(path, text, structural=False))
+        if parts["policy"].recommended:
+            continue
+        if objective.norm is None and basis.norm(1) is None:
+            text = f".norm: it is missing; with basis.kind = {basis.kind!r} no default is known"
+            faults.append(Fault(path, text, structural=False))

@@ -1,0 +1,210 @@
+"""The spec of a live tuner: named knobs, objectives and constraints, in the user's units."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import nan
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, read_only, vector
+from trimtab.errors import InvalidInput
+from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
+from trimtab.live.spec.constraint import Constraint
+from trimtab.live.spec.knob import Knob
+from trimtab.live.spec.objective import Objective
+from trimtab.live.spec.reader import parts_of, tables_of, text_of
+from trimtab.live.state.learning import Beliefs, beliefs_of, policy_of, problem_of
+from trimtab.live.store.faults import Fault, refuse, suggestion
+from trimtab.model.problem import Problem
+from trimtab.policies import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """Everything a tuner must know about the system it tunes.
+
+    Made by `read` (a file), `parse` (TOML text) or `from_dict` (plain tables), which check
+    everything and name all that is wrong at once; the constructor itself trusts its arguments.
+    The order of knobs and objectives is that of the file, and that of the arrays.
+
+    >>> spec = Spec.parse('''
+    ... name = "cache"
+    ... [knobs.ttl]
+    ... low = 30
+    ... high = 3000
+    ... start = 300
+    ... scale = "log"
+    ... unit = "s"
+    ... [objectives.misses]
+    ... knobs = ["ttl"]
+    ... low = 0.0
+    ... high = 0.5
+    ... ''')
+    >>> spec.start, spec.values([1.0]), spec.losses({"misses": 0.2})
+    (array([0.5]), {'ttl': 3000.0}, array([0.4]))
+    >>> spec.problem
+    Problem(Graph(knobs=1, criteria=1), basis=Quadratic(powers=6, normalize=True))
+    >>> type(spec.new_policy(seed=1)).__name__
+    'SteadyGraphLinUCB'
+    """
+
+    name: str
+    knobs: tuple[Knob, ...]
+    objectives: tuple[Objective, ...]
+    metrics: Mapping[str, str] = field(default_factory=dict)  # names and units of all others
+    constraints: tuple[Constraint, ...] = ()
+    basis: BasisChoice = field(default_factory=BasisChoice)
+    policy: PolicyChoice = field(default_factory=PolicyChoice)
+    storage: str = "sqlite:///trimtab.db"
+    baseline_observations: int = 8  # at the start state, of which a baseline is the mean
+
+    # Making one.
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The spec in a TOML file.
+
+        Raises:
+            InvalidInput: the file cannot be read, or is no valid spec: all faults, each with its
+                path inside the file.
+        """
+        return cls.parse(text_of(path), source=str(path))
+
+    @classmethod
+    def parse(cls, text: str, *, source: str = "spec") -> Self:
+        """The spec in a TOML text; `source` is what a message calls it.
+
+        Raises:
+            InvalidInput: no valid spec: all faults, each with its path inside the text.
+        """
+        spec, faults = cls.examine(text)
+        refuse(faults, source)
+        return spec
+
+    @classmethod
+    def examine(cls, text: str) -> tuple[Self, list[Fault]]:
+        """The spec in a TOML text and all its faults; the spec is of use only if there are none."""
+        plain, faults = tables_of(text)
+        if faults:
+            return cls(name="", knobs=(), objectives=()), faults
+        parts, faults = parts_of(plain)
+        return cls(**{"name": "", "knobs": (), "objectives": (), **parts}), faults
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The spec that plain tables describe, as `to_dict` gives them.
+
+        Raises:
+            InvalidInput: no valid spec: all faults, each with its path inside the tables.
+        """
+        parts, faults = parts_of(plain)
+        refuse(faults, "spec")
+        return cls(**parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as plain tables, in the layout of the file."""
+        return {
+            "name": self.name,
+            "storage": self.storage,
+            "baseline_observations": self.baseline_observations,
+            "knobs": {knob.name: knob.to_dict() for knob in self.knobs},
+            "objectives": {each.name: each.to_dict() for each in self.objectives},
+            "metrics": dict(self.metrics),
+            "constraints": [constraint.to_dict() for constraint in self.constraints],
+            "basis": self.basis.to_dict(),
+            "policy": self.policy.to_dict(),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of what decides the learning problem: two specs share it only if their data mix.
+
+        That is the knobs' names, ranges, scales and prices, the objectives' names, knobs,
+        ranges, directions and weights, and the basis. It is not the start, the limits on
+        moves, noise, constraints, policy, units or storage, which may change at any time.
+        """
+        knobs = [
+            [k.name, k.scale, float(k.low), float(k.high), k.step, k.stability.move_cost]
+            for k in self.knobs
+        ]
+        objectives = [
+            [o.name, sorted(o.knobs), o.direction, float(o.low), float(o.high), o.weight]
+            for o in self.objectives
+        ]
+        basis = sorted(self.resolved_basis.to_dict().items())
+        plain = json.dumps([knobs, objectives, basis], separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(plain.encode()).hexdigest()
+
+    # What learns.
+
+    @property
+    def resolved_basis(self) -> BasisChoice:
+        """The basis, with ``auto`` decided."""
+        widest = max(len(objective.knobs) for objective in self.objectives)
+        return self.basis.resolved(widest, bends=self.policy.recommended)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem in normalised units: knobs in [0, 1], losses 0 (best) to 1 (worst)."""
+        return problem_of(self.knobs, self.objectives, self.resolved_basis)
+
+    @cached_property
+    def beliefs(self) -> Beliefs:
+        """Noise, norms and ridge parameters of the objectives, in units of loss."""
+        return beliefs_of(self.objectives, self.resolved_basis, self.policy)
+
+    def new_policy(self, *, seed: int = 0) -> Policy:
+        """A new policy of the kind that the spec chooses, at the start state.
+
+        Raises:
+            InvalidInput: this policy does not go with this problem.
+        """
+        return policy_of(self.problem, self.policy, self.beliefs, start=self.start, seed=seed)
+
+    # Between the user's units and arrays.
+
+    @cached_property
+    def start(self) -> Array:
+        """The start values as a state: (k,), read-only."""
+        return read_only(np.array([knob.normalise(knob.start) for knob in self.knobs]))
+
+    def state(self, values: Mapping[str, float]) -> Array:
+        """Values of all knobs, by name and in their units, as a state: (k,).
+
+        Raises:
+            InvalidInput: an unknown or missing knob, or a value out of its range.
+        """
+        names = [knob.name for knob in self.knobs]
+        for name in values:
+            if name not in names:
+                raise InvalidInput(f"{name!r} is no knob; {suggestion(str(name), names)}")
+        for name in names:
+            if name not in values:
+                raise InvalidInput(f"the value of {name} is missing; give one for every knob")
+        return np.array([knob.normalise(values[knob.name]) for knob in self.knobs])
+
+    def values(self, state: ArrayLike) -> dict[str, float]:
+        """The values of all knobs at a state, by name and in their units.
+
+        Raises:
+            InvalidInput: the state is none of the problem's.
+        """
+        s = vector(state, len(self.knobs), "state", "knob")
+        return {knob.name: knob.value(u) for knob, u in zip(self.knobs, s.tolist(), strict=True)}
+
+    def losses(self, measured: Mapping[str, float]) -> Array:
+        """Measurements of objectives, by name and in their units, as losses: (m,).
+
+        NaN where one is missing; names that are no objectives are passed over.
+
+        Raises:
+            InvalidInput: a measurement that is no number, or out of all proportion.
+        """
+        return np.array([each.loss(measured.get(each.name, nan)) for each in self.objectives])

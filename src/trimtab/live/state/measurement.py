@@ -1,0 +1,101 @@
+"""Measurements as they are told, checked and made plain; and what a policy learns of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, isinf, isnan, nan
+from typing import Any
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.errors import InvalidInput
+from trimtab.live.spec.reals import real
+from trimtab.live.spec.spec import Spec
+from trimtab.live.store.faults import shown, suggestion
+
+MOST = 10**9  # rounds that one measurement may stand for
+SLACK = 1e-9  # by which a standard error may exceed the noise of one measurement, for rounding
+
+Plain = list[Any]  # mean, its standard error or None, count
+Told = dict[str, Plain | None]  # by metric; None where it was taken back
+
+
+def plain_metrics(spec: Spec, metrics: Mapping[str, Any], count: Any) -> dict[str, Plain]:
+    """The measurements by name as [mean, standard error or None, count]; NaN and None are left out.
+
+    Raises:
+        InvalidInput: an unknown metric, something that is no measurement, or a count that counts
+            nothing.
+    """
+    if not isinstance(metrics, Mapping):
+        raise InvalidInput(f"metrics = {shown(metrics)}; give a dict, metric by metric")
+    known = [each.name for each in spec.objectives] + list(spec.metrics)
+    told: dict[str, Plain] = {}
+    for name, given in metrics.items():
+        if name not in known:
+            raise InvalidInput(f"{name!r} is no metric; {suggestion(str(name), known)}")
+        n = _count(count.get(name, 1) if isinstance(count, Mapping) else count, name)
+        mean, error = _mean(name, given)
+        if mean is not None:
+            told[name] = [mean, error, n]
+    if isinstance(count, Mapping):
+        for name in count:
+            if name not in metrics:
+                raise InvalidInput(f"count has {name!r}, metrics has not; count what is told")
+    else:
+        _count(count, "count")
+    spec.losses({name: mean for name, (mean, _, _) in told.items()})  # refuses mistaken units
+    return told
+
+
+def _mean(name: str, given: Any) -> tuple[float | None, float | None]:
+    """A mean and its standard error, None where there is none."""
+    error = None
+    if isinstance(given, list | tuple):
+        if len(given) != 2:
+            raise InvalidInput(f"{name} = {shown(given)}; give a number, or (mean, sem)")
+        given, error = given
+    if given is None:
+        return None, None
+    mean = real(given, name)
+    if isinf(mean):
+        raise InvalidInput(f"{name} = {mean}; give a finite number, or NaN for what is missing")
+    if error is not None:
+        error = real(error, f"the standard error of {name}")
+        if not 0.0 < error < np.inf:
+            raise InvalidInput(
+                f"the standard error of {name} = {error:g}; it must be above 0: leave it out if it "
+                "is not known"
+            )
+    return (None, None) if isnan(mean) else (mean, error)
+
+
+def _count(value: Any, name: str) -> int:
+    """A whole number of rounds."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= MOST:
+        raise InvalidInput(
+            f"count of {name} = {shown(value)}; give a whole number from 1 to {MOST:,}"
+        )
+    return int(value)
+
+
+def lesson_of(spec: Spec, told: Mapping[str, Plain]) -> tuple[Array, Ints]:
+    """Losses (m,), NaN where there is nothing to learn, and how many rounds each stands for.
+
+    A mean with a standard error counts as (noise / sem)^2 measurements, rounded down, if
+    the spec knows the noise; one that is worth less than a single measurement is not learned
+    from. Otherwise its count counts.
+    """
+    losses = np.full(len(spec.objectives), nan)
+    counts = np.ones(len(spec.objectives), np.int64)
+    for i, objective in enumerate(spec.objectives):
+        if objective.name not in told:
+            continue
+        mean, error, count = told[objective.name]
+        if error is not None and objective.noise is not None:
+            count = min(floor((1.0 + SLACK) * (objective.noise / error) ** 2), MOST)
+        if count >= 1:
+            losses[i], counts[i] = objective.loss(mean), count
+    return losses, counts

@@ -1,0 +1,179 @@
+"""A tuner's events, followed: the ledger and what was learned, up to the last event read."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+import zipfile
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from trimtab.errors import InvalidInput
+from trimtab.live.spec.spec import Spec
+from trimtab.live.state.learned import Learned, Lesson
+from trimtab.live.state.measurement import Plain
+from trimtab.live.state.reducer import Corrections, apply, begun, corrected
+from trimtab.live.state.tuner_state import Ledger
+from trimtab.live.store.event import Event
+from trimtab.live.store.journal_faults import Damaged, SnapshotIgnored
+from trimtab.live.store.session import Place, Read
+from trimtab.live.store.snapshot_table import Snapshot
+
+FORMAT = 2  # of snapshots; another one is not used, and events are replayed instead
+# What an event that no tuner has written may lead to.
+FOREIGN = (LookupError, TypeError, ValueError, AttributeError)
+MOST_PENDING = 10_000  # lessons that wait for the policy
+
+
+class Replica:
+    """What a journal says of a tuner, in this process. The same events give the same replica.
+
+    The ledger is always up to the last event read. Lessons wait until somebody wants to know
+    what was learned: who only tells never solves anything.
+    """
+
+    def __init__(self, ledger: Ledger, learned: Learned, spec: Spec, at: Place) -> None:
+        self.ledger = ledger
+        self._learned = learned
+        self._spec = spec  # of the first event
+        self._at = at
+        self._pending: deque[Lesson] = deque()
+        self._whole = True  # whether no change was left half done, by Ctrl-C for example
+
+    @classmethod
+    def begun(cls, event: Event) -> Self:
+        """After the first event."""
+        try:
+            ledger = begun(event)
+        except FOREIGN as error:
+            raise _foreign(event, error) from error
+        return cls(ledger, Learned.new(ledger.spec, ledger.seed), ledger.spec, event)
+
+    @property
+    def learned(self) -> Learned:
+        """What was learned, all lessons included."""
+        if self._pending:
+            self._whole = False  # until nothing can interrupt it any more
+            while self._pending:
+                self._learned.apply(self._pending.popleft())
+            self._whole = True
+        return self._learned
+
+    # Reading.
+
+    def follow(self, read: Read) -> None:
+        """Take in every event that is new; all of them if the last time was interrupted."""
+        if self._whole:
+            self.extend(read(after=self._at), read)
+        else:
+            self.replay(read)
+
+    def extend(self, events: Iterable[Event], read: Read) -> None:
+        """Take in the next events; a correction begins anew, with all that can be read."""
+        for event in events:
+            if event.kind == "correct":
+                self.replay(read)
+                return
+            self.take(event, {})
+
+    def take(self, event: Event, corrections: Corrections) -> None:
+        """Take in the next event.
+
+        Raises:
+            Damaged: it is intact, but nothing that a tuner of this version has written.
+        """
+        self._whole = False
+        try:
+            self._pending.extend(apply(self.ledger, event, corrections))
+        except FOREIGN as error:
+            raise _foreign(event, error) from error
+        self._at = event
+        self._whole = True
+        if len(self._pending) >= MOST_PENDING:
+            _ = self.learned
+
+    def replay(self, read: Read, *, last: int | None = None) -> None:
+        """Begin anew: all events up to the last, with corrected content where it was told."""
+        corrections: dict[tuple[int, str], Plain | None] = {}
+        end = 0
+        for event in read():
+            if last is not None and event.number > last:
+                break
+            end = event.number
+            if event.kind == "correct":
+                try:
+                    corrections |= corrected(event)
+                except FOREIGN as error:
+                    raise _foreign(event, error) from error
+        for event in read():
+            if event.number == 1:
+                fresh = Replica.begun(event)
+            else:
+                fresh.take(event, corrections)
+            if event.number == end:
+                break
+        vars(self).update(vars(fresh))
+
+    # Snapshots.
+
+    @property
+    def number(self) -> int:
+        """The last event read."""
+        return self.ledger.number
+
+    def content(self) -> bytes:
+        """The replica as plain arrays; nothing in it is ever executed."""
+        rest = {
+            "format": FORMAT,
+            "spec": self._spec.to_dict(),
+            "learned": self.learned.plain(),
+            "ledger": self.ledger.plain(),
+        }
+        arrays: dict[str, Any] = {
+            f"policy.{name}": np.asarray(value)
+            for name, value in self.learned.policy.snapshot().items()
+        }
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, rest=np.asarray(json.dumps(rest)), **arrays)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self | None:
+        """The replica that a snapshot saw, or None with a warning if it cannot be used."""
+        try:
+            with np.load(io.BytesIO(snapshot.content), allow_pickle=False) as archive:
+                saved = {name: archive[name] for name in archive.files}
+            rest = json.loads(str(saved.pop("rest")))
+            if rest["format"] != FORMAT:
+                raise InvalidInput(f"it has format {rest['format']}, not {FORMAT}")
+            plain = {name.removeprefix("policy."): x for name, x in saved.items()}
+            policy = {name: x.item() if x.ndim == 0 else x for name, x in plain.items()}
+            spec = Spec.from_dict(rest["spec"])
+            learned = Learned.from_plain(spec, rest["learned"], policy)
+            return cls(Ledger.from_plain(rest["ledger"]), learned, spec, snapshot)
+        except (
+            InvalidInput,
+            ValueError,
+            KeyError,
+            TypeError,
+            OSError,
+            zipfile.BadZipFile,
+        ) as error:
+            warnings.warn(
+                f"the snapshot at event {snapshot.number} cannot be used ({error}); all events are "
+                "replayed instead",
+                SnapshotIgnored,
+                stacklevel=2,
+            )
+            return None
+
+
+def _foreign(event: Event, error: Exception) -> Damaged:
+    return Damaged(
+        f"tuner {event.tuner!r}: event {event.number} ({event.kind}) is not one that this version "
+        f"of trimtab writes ({type(error).__name__}: {error}); use the version that wrote it"
+    )

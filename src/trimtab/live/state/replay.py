@@ -1,0 +1,68 @@
+"""A journal, played again: does it still lead to the decisions that were made?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from trimtab.errors import NotFound
+from trimtab.live.planning import decide
+from trimtab.live.state.decision import id_of
+from trimtab.live.state.projection import Replica
+from trimtab.live.store.event import canonical, microseconds
+from trimtab.live.store.journal import Journal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """What came of playing a journal again."""
+
+    tuner: str
+    events: int
+    decisions: int
+    tells: int
+    differing: tuple[str, ...]  # decisions that come out otherwise now, by this version
+
+    @property
+    def same(self) -> bool:
+        """Whether every decision comes out as it was made, to the bit."""
+        return not self.differing
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as plain data, for other programs."""
+        return asdict(self) | {"differing": list(self.differing), "same": self.same}
+
+
+def replay(journal: Journal, tuner: str) -> Replay:
+    """Play a tuner's journal again from its first event, and make every decision anew.
+
+    Raises:
+        NotFound: the journal has no such tuner.
+    """
+    read = partial(journal.events, tuner)
+    replica: Replica | None = None
+    decisions, differing = 0, []
+    for event in read():
+        if replica is None:
+            replica = Replica.begun(event)
+            continue
+        if event.kind == "decide":
+            now = microseconds(event.at)
+            payload = decide(replica.ledger, replica.learned, event.payload["client"], now)
+            decisions += 1
+            if canonical(payload) != event.text:
+                differing.append(id_of(tuner, event.number))
+        if event.kind == "correct":
+            replica.replay(read, last=event.number)
+        else:
+            replica.take(event, {})
+    if replica is None:
+        raise NotFound(f"there is no tuner {tuner!r} in this store")
+    return Replay(
+        tuner=tuner,
+        events=replica.number,
+        decisions=decisions,
+        tells=replica.ledger.tells,
+        differing=tuple(differing),
+    )

@@ -1,0 +1,187 @@
+"""The ledger: what a tuner's events amount to, apart from what its policy has learned.
+
+It is plain data, and `fold.apply` is the one function that changes it: the same events give
+the same ledger, in every process. States are lists of normalised knob values, times are
+microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from trimtab.live.spec.spec import Spec
+from trimtab.live.state.measurement import Told
+
+KEPT = 1000  # decisions at hand; a tell for an older one looks it up in the journal
+MOST_MOVES = 1000  # of a knob that are told apart; older ones are counted together
+MOST_GOOD = 16  # good states that are remembered
+
+State = list[float]
+
+
+@dataclass(slots=True)
+class Trial:
+    """A decision, as far as tells need it."""
+
+    number: int  # of its event
+    client: str | None
+    round: int
+    epoch: int  # the event that set its state
+    told: Told = field(default_factory=dict)
+    answered: bool = False  # whether anything was told, were it only that there is nothing
+    awaited: bool = False  # whether the policy knows that it is to be answered
+
+
+@dataclass(slots=True)
+class Epoch:
+    """A stretch of decisions at one state."""
+
+    event: int  # that set it
+    state: State
+    steady_at: int  # from this time on, and
+    steady_round: int  # from this round on metrics are learned from
+    left_at: int | None = None
+
+
+@dataclass(slots=True)
+class Errand:
+    """A state to go to, whatever the policy wants."""
+
+    kind: Literal["manual", "rollback"]
+    goal: State
+
+
+@dataclass(slots=True)
+class Verdict:
+    """How a constraint fares: the last time it could be judged, and how often it broke in a row."""
+
+    holds: bool | None = None  # of a guardrail: at the deployed state
+    breaches: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Ledger:
+    """Everything but what was learned."""
+
+    spec: Spec
+    seed: int
+    shadow: bool
+    number: int  # of the last event
+    now: int  # its time, or that of a later one
+    origin: State  # where the system was when the first metric came in
+    deployed: int  # the epoch
+    epochs: dict[int, Epoch]
+    trials: dict[int, Trial] = field(default_factory=dict)  # the newest, in order
+    clients: dict[str, int] = field(default_factory=dict)  # the decision that each is to tell
+    round: int = 0  # decisions made
+    paused: str | None = None  # why, if it is
+    errand: Errand | None = None
+    urgent: int = 0  # the event since which decisions made before are out of date
+    moves: list[list[list[float]]]  # by knob: time, round, distance
+    spent: list[float]  # by knob: all movement there was
+    verdicts: list[Verdict]  # one per constraint
+    good: list[State]  # the last one last
+    baselines: dict[str, list[float]] = field(default_factory=dict)  # count and sum
+    observed: list[str] = field(default_factory=list)  # objectives, at the deployed state
+    looked: int = 0  # the decision that reports the last look
+    strikes: int = 0  # rollbacks by guardrails since somebody resumed
+    wait_until: int = 0  # the round before which the policy may not move
+    tells: int = 0
+    changes: int = 0  # of the state, by decisions
+    rollbacks: int = 0
+    corrections: int = 0
+
+    @property
+    def epoch(self) -> Epoch:
+        """The one now."""
+        return self.epochs[self.deployed]
+
+    @property
+    def state(self) -> State:
+        """The state deployed."""
+        return self.epoch.state
+
+    @property
+    def guardrails(self) -> list[int]:
+        """The places of the guardrails among the constraints."""
+        rules = self.spec.constraints
+        return [c for c, constraint in enumerate(rules) if constraint.kind == "guardrail"]
+
+    @property
+    def known_baselines(self) -> dict[str, float]:
+        """The baselines of which enough was observed."""
+        enough = self.spec.baseline_observations
+        return {name: total / n for name, (n, total) in self.baselines.items() if n >= enough}
+
+    def open_trial(self, client: str | None) -> Trial | None:
+        """The decision that the client was given and has not told, unless it is out of date."""
+        number = self.clients.get(client_key(client), 0)
+        return self.trials.get(number) if number > self.urgent else None
+
+    def settled(self, state: State, now: int, round: int) -> tuple[int, int]:
+        """From which time and which round on metrics are steady, if the state is deployed now."""
+        at, first = self.epoch.steady_at, self.epoch.steady_round
+        for knob, x, y in zip(self.spec.knobs, state, self.state, strict=True):
+            span = knob.stability.stabilize_for
+            if span is None or x == y:
+                continue
+            if span.seconds is not None:
+                at = max(at, now + 1_000_000 * span.seconds)
+            else:
+                first = max(first, round + span.amount)
+        return at, first
+
+    # In a snapshot.
+
+    def plain(self) -> dict[str, Any]:
+        """The ledger as JSON can hold it."""
+        saved = {name: getattr(self, name) for name in _PLAIN}
+        return saved | {
+            "spec": self.spec.to_dict(),
+            "epochs": [_listed(epoch) for epoch in self.epochs.values()],
+            "trials": [_listed(trial) for trial in self.trials.values()],
+            "errand": None if self.errand is None else _listed(self.errand),
+            "verdicts": [_listed(verdict) for verdict in self.verdicts],
+        }
+
+    @classmethod
+    def from_plain(cls, saved: dict[str, Any]) -> Self:
+        """The ledger that `plain` saw."""
+        epochs = [Epoch(*each) for each in saved["epochs"]]
+        trials = [Trial(*each) for each in saved["trials"]]
+        return cls(
+            **{name: saved[name] for name in _PLAIN},
+            spec=Spec.from_dict(saved["spec"]),
+            epochs={epoch.event: epoch for epoch in epochs},
+            trials={trial.number: trial for trial in trials},
+            errand=None if saved["errand"] is None else Errand(*saved["errand"]),
+            verdicts=[Verdict(*each) for each in saved["verdicts"]],
+        )
+
+
+_PLAIN = (
+    *("seed", "shadow", "number", "now", "origin", "deployed", "clients", "round", "paused"),
+    *(
+        "urgent",
+        "moves",
+        "spent",
+        "good",
+        "baselines",
+        "observed",
+        "looked",
+        "strikes",
+        "wait_until",
+    ),
+    *("tells", "changes", "rollbacks", "corrections"),
+)
+
+
+def _listed(record: Trial | Epoch | Errand | Verdict) -> list[Any]:
+    """The fields of a record in their order; the parts are not copied."""
+    return [getattr(record, name) for name in record.__slots__]
+
+
+def client_key(client: str | None) -> str:
+    """A client's name in the ledger; the one without a name has the empty one."""
+    return client or ""

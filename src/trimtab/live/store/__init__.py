@@ -1,0 +1,1 @@
+"""The journal: events in SQLite or PostgreSQL, their integrity, locks and sessions."""

@@ -1,0 +1,175 @@
+"""Lists and tables of a spec: shapes that are made of other shapes.
+
+What is wrong in one place does not keep the rest from being read: a table comes back without the
+entries that were refused, a list with `REFUSED` in their places. Whether all is well only the
+faults tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab.live.spec.shapes import REFUSED, Choice, Json, Shape, Text, refused
+from trimtab.live.store.faults import Fault, shown, suggestion
+
+
+def _whole(shape: Shape, value: Any, path: str, faults: list[Fault]) -> Any:
+    """The value if nothing in it is wrong, else `REFUSED`."""
+    before = len(faults)
+    read = shape.read(value, path, faults)
+    return read if len(faults) == before else REFUSED
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of things of one shape."""
+
+    item: Shape
+    least: int = 0
+    distinct: bool = False
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The list, every item read."""
+        if not isinstance(value, list | tuple) or len(value) < self.least:
+            some = "at least one item" if self.least else "[...]"
+            return refused(value, path, faults, f"give a list of {some}")
+        read = [_whole(self.item, x, f"{path}[{i}]", faults) for i, x in enumerate(value)]
+        if self.distinct and len(set(read)) < len(read):
+            twice = next(x for i, x in enumerate(read) if x in read[:i])
+            if twice is not REFUSED:
+                return refused(value, path, faults, f"{twice!r} is listed twice; name it once")
+        return read
+
+    def schema(self) -> Json:
+        """An array."""
+        array: Json = {"type": "array", "items": self.item.schema(), "minItems": self.least}
+        return array | {"uniqueItems": True} if self.distinct else array
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table whose keys are names of the user's choice."""
+
+    name: Text
+    item: Shape
+    least: int = 0
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The table, every entry read."""
+        if not isinstance(value, Mapping):
+            text = f"write a table, [{path}] or [{path}.<name>]"
+            return refused(value, path, faults, text)
+        if len(value) < self.least:
+            faults.append(Fault(path, f": it is empty; add [{path}.<name>]"))
+            return REFUSED
+        read = {}
+        for name, item in value.items():
+            good = self.name.read(name, f"{path}: name", faults)
+            read[good] = _whole(self.item, item, f"{path}.{shown_key(name)}", faults)
+        return {name: item for name, item in read.items() if name is not REFUSED is not item}
+
+    def schema(self) -> Json:
+        """An object with free keys."""
+        return {
+            "type": "object",
+            "propertyNames": self.name.schema(),
+            "additionalProperties": self.item.schema(),
+            "minProperties": self.least,
+        }
+
+
+@dataclass(frozen=True)
+class Field:
+    """A key of a table."""
+
+    shape: Shape
+    says: str  # what it means, for the schema
+    required: bool = False
+
+    def schema(self) -> Json:
+        """The schema of its shape, with the meaning."""
+        return {"description": self.says, **self.shape.schema()}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with given keys, some of which may be left out; no others."""
+
+    fields: Mapping[str, Field]
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The keys that are there, each value read."""
+        if not isinstance(value, Mapping):
+            return refused(value, path or "the spec", faults, f"write a table, [{path}]")
+        read = {}
+        dot = f"{path}." if path else ""
+        for key, item in value.items():
+            if key in self.fields:
+                read[key] = self.fields[key].shape.read(item, dot + key, faults)
+            else:
+                hint = suggestion(str(key), self.fields)
+                faults.append(Fault(dot + shown_key(key), f": no such key; {hint}"))
+        faults += [
+            Fault(dot + key, f": it is missing; it is {field.says}")
+            for key, field in self.fields.items()
+            if field.required and key not in value
+        ]
+        return {key: item for key, item in read.items() if item is not REFUSED}
+
+    def schema(self) -> Json:
+        """An object without other keys."""
+        return {
+            "type": "object",
+            "properties": {key: field.schema() for key, field in self.fields.items()},
+            "required": [key for key, field in self.fields.items() if field.required],
+            "additionalProperties": False,
+        }
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A table whose other keys depend on the word at one of them; the first is the default."""
+
+    key: str
+    says: str  # what the word means
+    cases: Mapping[str, Table]
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The table of the case that its word names."""
+        if not isinstance(value, Mapping):
+            return refused(value, path, faults, f"write a table, [{path}]")
+        word = value.get(self.key, next(iter(self.cases)))
+        read = Choice(tuple(self.cases)).read(word, f"{path}.{self.key}", faults)
+        return REFUSED if read is REFUSED else self._case(read).read(value, path, faults)
+
+    def _case(self, word: str) -> Table:
+        choice = Field(Choice((word,)), self.says)
+        return Table({self.key: choice, **self.cases[word].fields})
+
+    def schema(self) -> Json:
+        """An object, and one condition per case."""
+        first, *_ = self.cases
+        words = {"description": self.says, **Choice(tuple(self.cases)).schema()}
+        return {
+            "type": "object",
+            "properties": {self.key: words},
+            "allOf": [
+                {
+                    "if": {
+                        "properties": {self.key: {"const": word}},
+                        "required": [] if word == first else [self.key],
+                    },
+                    "then": self._case(word).schema(),
+                }
+                for word in self.cases
+            ],
+        }
+
+
+def shown_key(key: Any) -> str:
+    """A key as a path repeats it: quoted where TOML would want it quoted."""
+    bare = isinstance(key, str) and re.fullmatch(r"[A-Za-z0-9_-]+", key)
+    return key if bare and len(key) <= 64 else shown(key)

@@ -1,0 +1,1 @@
+"""What is tuned: a graph of objectives and knobs, a domain, a basis, and the problem they make."""

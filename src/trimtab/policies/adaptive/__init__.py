@@ -1,0 +1,1 @@
+"""A policy that learns which objective reads which knob (Section 5.2)."""

@@ -1,0 +1,1 @@
+"""Policies to compare with: staying put, random states, perturbed leaders."""

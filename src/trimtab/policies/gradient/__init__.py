@@ -1,0 +1,1 @@
+"""Policies that are told gradients (Section 6)."""

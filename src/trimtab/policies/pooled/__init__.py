@@ -1,0 +1,1 @@
+"""Policies that learn several objectives as one."""

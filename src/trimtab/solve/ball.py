@@ -1,0 +1,266 @@
+r"""Linear features on unit balls: exact for one criterion on one ball, block by block beyond.
+
+For a criterion alone on a ball the LCB is a'x - beta sqrt(x'Mx) = min over the ellipsoid
+z'M^{-1}z <= beta^2 of (a + z)'x, so its minimum over |x| <= 1 is minus the largest |a + z|,
+at x = -(a + z)/|a + z|. With the eigenvalues lam_j of M the farthest point is
+a_j + z_j = a_j mu/(mu - lam_j), where mu >= max lam solves the secular equation
+
+    sum_j a_j^2 lam_j / (mu - lam_j)^2 = beta^2.
+
+In the hard case a has no part along the largest eigenvalue and the sum stays below
+beta^2 up to mu = max lam: then the rest of z lies in that eigenspace, in either direction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.model.domain import BoundBalls
+from trimtab.solve.bound import Bound
+from trimtab.solve.solution import Counters, Solution, choose
+from trimtab.solve.subproblem import Part
+
+SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none
+SWEEPS = 200
+COARSE = 1e-10  # relative: a sweep that gains less leaves the rest to Newton's method
+NEWTON_STEPS = 20
+FINE = 1e-14
+
+
+def farthest(a: Array, M: Array, beta: float, toward: Array) -> Array:
+    """The points of the unit sphere where a'x - beta sqrt(x'Mx) may be least: (2, n).
+
+    Both have the least value in the hard case, and the second one about the least
+    near it, where rounding must not decide between them. In an eigenspace of several
+    dimensions the direction nearest to `toward` is taken.
+    """
+    lam, Q = np.linalg.eigh(M)
+    lam = np.maximum(lam, 0.0)
+    top = float(lam[-1])
+    if beta * top == 0.0:
+        x = _unit(-a, toward)
+        return np.array([x, x])
+    b = Q.T @ a
+    highest = lam >= top * (1.0 - SAME)
+    rest = ~highest
+    room = beta**2 - float((b[rest] ** 2 * lam[rest] / (top - lam[rest]) ** 2).sum())
+    if np.linalg.norm(b[highest]) <= SAME * (np.linalg.norm(b) + beta * np.sqrt(top)) and room > 0:
+        y = np.zeros_like(b)
+        y[rest] = b[rest] * top / (top - lam[rest])
+        along = (Q.T @ toward)[highest]
+        if np.linalg.norm(along) <= SAME:
+            shares = (Q[:, highest] ** 2).sum(axis=1)  # of each axis in the eigenspace
+            along = Q[int(np.argmax(shares >= shares.max() - SAME)), highest]
+        y[highest] = -along / np.linalg.norm(along) * np.sqrt(top * room)
+    else:
+        gaps = top - lam + _secular(b, lam, beta)  # mu - lam_j
+        y = b * (gaps + lam) / gaps
+    mirrored = np.where(highest, -y, y)
+    return np.array([_unit(-(Q @ z), toward) for z in (y, mirrored)])
+
+
+def _secular(b: Array, lam: Array, beta: float) -> float:
+    """How far the root of sum_j b_j^2 lam_j / (mu - lam_j)^2 = beta^2 is above the largest lam_j.
+
+    That distance, not mu, is what must be accurate: it may be far below rounding of mu.
+    """
+    below = lam[-1] - lam
+    alone = np.abs(b) * np.sqrt(lam) / beta
+    # Each term alone, and all of them at the largest lam, bound the root from both sides.
+    low = max(float((alone - below).max()), float(np.finfo(np.float64).tiny))
+    high = max(float(np.linalg.norm(b)) * float(np.sqrt(lam[-1])) / beta, low)
+    terms = list(zip(alone.tolist(), below.tolist(), strict=True))  # few numbers: no arrays
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if math.hypot(*(x / (y + middle) for x, y in terms)) > 1.0:  # inf, not an error, if huge
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _unit(x: Array, fallback: Array) -> Array:
+    length = float(np.linalg.norm(x))
+    return x / length if length > 0.0 else fallback
+
+
+@dataclass(frozen=True)
+class Local:
+    """The LCB as a function of the free knobs x alone: sum_i w_i (v_i'u_i - beta_i |u_i|).
+
+    u = c + G x stacks the u_i = R_i^{-1} phi_i of all criteria that take part.
+    """
+
+    c: Array  # (sum d,)
+    G: Array  # (sum d, n)
+    lead: Array  # (sum d,) w_i v_i
+    bonus: Array  # w_i beta_i
+    starts: Ints  # where each criterion's part begins
+    blocks: list[Ints]  # positions of each block's knobs in x
+
+    @classmethod
+    def of(
+        cls, bound: Bound, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints
+    ) -> Local:
+        """The LCB with every knob fixed but these."""
+        problem = bound.problem
+        phi, weights = problem.phi(state), problem.weights
+        c: list[Array] = []
+        G, lead, starts = [], [], []
+        for i in criteria.tolist():
+            R, v = bound.factor(i)
+            scope = problem.graph.scope(i)
+            J = np.zeros((v.size, knobs.size))
+            here = np.isin(scope, knobs)
+            J[:, np.searchsorted(knobs, scope[here])] = problem.features.jacobian(i, state)[:, here]
+            part = phi[slice(*problem.features.offsets[i : i + 2])] - J @ state[knobs]
+            starts.append(sum(x.size for x in c))
+            c.append(np.asarray(np.linalg.solve(R, part), np.float64))
+            G.append(np.linalg.solve(R, J))
+            lead.append(weights[i] * v)
+        blocks = [np.searchsorted(knobs, domain.block(int(b))) for b in domain.blocks_in(knobs)]
+        return cls(
+            c=np.concatenate(c),
+            G=np.concatenate(G),
+            lead=np.concatenate(lead),
+            bonus=weights[criteria] * bound.radii[criteria],
+            starts=np.array(starts),
+            blocks=blocks,
+        )
+
+    def lengths(self, u: Array) -> Array:
+        """|u_i| of each criterion."""
+        return np.asarray(np.sqrt(np.add.reduceat(u**2, self.starts)))
+
+    def value(self, x: Array) -> float:
+        """F at x."""
+        u = self.c + self.G @ x
+        return float(self.lead @ u - self.bonus @ self.lengths(u))
+
+    def slope(self, x: Array) -> Array:
+        """The gradient of F at x; a criterion of length 0 adds its mean alone."""
+        return np.asarray(self.G.T @ (self.lead - self._scaled(self.c + self.G @ x)[0]))
+
+    def curvature(self, x: Array) -> Array:
+        """The Hessian of F at x, which is nowhere positive."""
+        u = self.c + self.G @ x
+        unit, share = self._scaled(u)
+        H = -(self.G * share[:, None]).T @ self.G
+        for i, length in enumerate(self.lengths(u)):
+            if length > 0.0:
+                part = slice(
+                    self.starts[i], self.starts[i + 1] if i + 1 < len(self.starts) else None
+                )
+                along = unit[part] @ self.G[part]
+                H += np.outer(along, along) / (self.bonus[i] * length) if self.bonus[i] else 0.0
+        return np.asarray(H)
+
+    def _scaled(self, u: Array) -> tuple[Array, Array]:
+        """bonus u/|u| and bonus/|u|, criterion by criterion along the stack."""
+        lengths = self.lengths(u)
+        share = np.divide(self.bonus, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
+        share = np.repeat(share, np.diff(np.append(self.starts, u.size)))
+        return share * u, share
+
+
+def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
+    """The best state of the free blocks; with a lower bound where one ball is read alone."""
+    local = Local.of(part.bound, domain, part.now, part.knobs, part.criteria)
+    now, price = part.now[part.knobs], part.price[part.knobs]
+    alone = len(local.blocks) == 1 and part.criteria.size == 1
+    alone &= bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read
+    begin = [now]
+    if alone:
+        beta = float(local.bonus[0])
+        begin += [*farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
+    exact = alone and not price.any()
+    if exact:
+        found = begin
+    else:
+        rng = np.random.default_rng(seed)
+        begin += [domain.sample(rng)[part.knobs] for _ in range(1, starts)]
+        found = [now, *(_descend(local, x, now, price) for x in begin)]
+        if not price.any():
+            found[1:] = [_polish(local, x) for x in found[1:]]
+    values = np.array([local.value(x) + part.toll(x) for x in found])
+    best = choose(np.array(found), values, now)
+    least = float(values.min()) if exact else None
+    return Solution(found[best], float(values[best]), least, Counters(steps=len(found) - 1))
+
+
+def _descend(local: Local, x: Array, now: Array, price: Array) -> Array:
+    """Block after block to the best point of the ball for the tangent, until nothing is gained.
+
+    F is concave, so the point that is least on its tangent, price included, is no worse.
+    """
+    x = x.copy()
+    value = local.value(x) + float(price @ np.abs(x - now))
+    for _ in range(SWEEPS):
+        for block in local.blocks:
+            slope = local.slope(x)[block]
+            if price[block].any():
+                x[block] = lowest(slope, now[block], price[block])
+            else:
+                x[block] = _unit(-slope, x[block])
+        after = local.value(x) + float(price @ np.abs(x - now))
+        if value - after <= COARSE * abs(after):
+            break
+        value = after
+    return x
+
+
+def lowest(slope: Array, now: Array, price: Array) -> Array:
+    """The point of the unit ball where slope'x + sum_j price_j |x_j - now_j| is least.
+
+    With a multiplier 1/q for |x|^2/2 each x_j has a closed form: now_j where that lies between
+    low_j q and high_j q, else the nearer of these. |x| grows with q, and between the q at which
+    a knob comes to now_j or leaves it |x|^2 is a constant and a multiple of q^2.
+    """
+    if (np.abs(slope) <= price).all():
+        return now
+    low, high = -slope - price, price - slope
+    ends = np.concatenate((low, high))
+    turns = np.divide(np.concatenate((now, now)), ends, out=np.zeros_like(ends), where=ends != 0.0)
+    turns = np.sort(turns[turns > 0.0])
+    there = np.minimum(np.maximum(now, turns[:, None] * low), turns[:, None] * high)
+    within = int(((there**2).sum(axis=1) <= 1.0).sum())  # the first of the turns
+    least = float(turns[within - 1]) if within else 0.0
+    most = float(turns[within]) if within < turns.size else np.inf
+    q = 0.5 * (least + most) if most < np.inf else 2.0 * least + 1.0
+    below, above = now < low * q, now > high * q
+    room = 1.0 - float((now[~(below | above)] ** 2).sum())
+    speed = float((low[below] ** 2).sum() + (high[above] ** 2).sum())
+    if speed > 0.0:  # else now is on the sphere, up to rounding
+        q = min(max(math.sqrt(max(room, 0.0) / speed), least), most)
+    x = np.minimum(np.maximum(now, low * q), high * q)
+    return np.where(np.abs(x - now) <= FINE, now, x)
+
+
+def _polish(local: Local, x: Array) -> Array:
+    """Newton's method for slope + nu_b x_b = 0, |x_b| = 1; kept only if it does not go up."""
+    n, b = x.size, len(local.blocks)
+    start, value = x, local.value(x)
+    nu = np.array([-local.slope(x)[block] @ x[block] for block in local.blocks])
+    for _ in range(NEWTON_STEPS):
+        KKT = np.zeros((n + b, n + b))
+        KKT[:n, :n] = local.curvature(x)
+        miss = np.zeros(n + b)
+        miss[:n] = local.slope(x)
+        for c, block in enumerate(local.blocks):
+            KKT[block, block] += nu[c]
+            KKT[block, n + c] = KKT[n + c, block] = x[block]
+            miss[block] += nu[c] * x[block]
+            miss[n + c] = 0.5 * (x[block] @ x[block] - 1.0)
+        step = np.linalg.lstsq(KKT, -miss, rcond=None)[0]
+        x, nu = x + step[:n], nu + step[n:]
+        if np.abs(step[:n]).max() <= FINE:
+            break
+    for block in local.blocks:
+        x[block] = _unit(x[block], start[block])
+    return x if local.value(x) <= value + FINE * abs(value) else start

@@ -1,0 +1,1 @@
+"""Proofs: lower bounds of what any state could reach."""

@@ -1,0 +1,174 @@
+"""Search among admissible states: those at which upper bounds stay at or below their limits.
+
+Sweeps go knob by knob over admissible places only; SLSQP then moves all continuous knobs
+together, along the edge of what is admissible where the minimum is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trimtab.arrays import Array
+from trimtab.errors import SolverFailed
+from trimtab.model.domain import BoundBox
+from trimtab.solve.bound import Constraint
+from trimtab.solve.gradient import Coordinates, LocalSearch
+from trimtab.solve.solution import Counters, Solution, choose
+from trimtab.solve.subproblem import Part
+
+SAMPLES = 200  # random states among which the first admissible one is looked for
+HALVINGS = 40  # of the way from an admissible state to one that is not
+MARGIN = 1e-10  # of the scale: SLSQP stays this far inside
+NOWHERE = (
+    "no admissible state was found: at every state tried an upper bound is above its limit; "
+    "raise the limits, or learn more of the constraints near the present state"
+)
+
+
+def search(
+    part: Part,
+    domain: BoundBox,
+    constraints: Sequence[Constraint],
+    *,
+    starts: int,
+    seed: int,
+    tempting: Array,
+) -> Solution:
+    """The best admissible state of several local searches.
+
+    Args:
+        part: what is minimised, over which knobs.
+        domain: where they may be.
+        constraints: what an admissible state satisfies.
+        starts: how many searches begin at random states.
+        seed: of those.
+        tempting: the minimiser if nothing were constrained; searches begin near it too.
+
+    Raises:
+        SolverFailed: no admissible state was found.
+    """
+    rng = np.random.default_rng(seed)
+    local = AdmissibleSearch(part, domain, constraints)
+    safe = local.first_admissible(rng)
+    begins = [safe, local.drawn_back(tempting, safe)]
+    begins += [local.drawn_back(_elsewhere(part, domain, rng), safe) for _ in range(starts)]
+    for state in begins:
+        local.settle(state)
+    if local.admissible(part.now):
+        begins.append(part.now)
+    found = np.array([state[part.knobs] for state in begins])
+    values = np.array([part.value(state) for state in begins])
+    best = choose(found, values, part.now[part.knobs])
+    counters = Counters(steps=local.steps, gradients=local.gradients)
+    return Solution(found[best], float(values[best]), None, counters)
+
+
+def _elsewhere(part: Part, domain: BoundBox, rng: np.random.Generator) -> Array:
+    return part.put(domain.sample(rng)[part.knobs])
+
+
+class AdmissibleSearch(LocalSearch):
+    """Local moves from admissible states to better admissible states."""
+
+    def __init__(self, part: Part, domain: BoundBox, constraints: Sequence[Constraint]) -> None:
+        super().__init__(part, domain)
+        self.constraints = constraints
+        self.margins = [MARGIN * max(abs(each.limit), 1.0) for each in constraints]
+
+    def excess(self, state: Array) -> float:
+        """How far the worst upper bound is above its limit."""
+        return max(each.excess(state) for each in self.constraints)
+
+    def admissible(self, state: Array) -> bool:
+        """Whether every upper bound is at or below its limit."""
+        return all(each.excess(state) <= 0.0 for each in self.constraints)
+
+    def first_admissible(self, rng: np.random.Generator) -> Array:
+        """The present state if it is admissible, else another one."""
+        now = self.part.now.copy()
+        if self.admissible(now):
+            return now
+        states = [_elsewhere(self.part, self.domain, rng) for _ in range(SAMPLES)]
+        for state in sorted(states, key=self.excess)[: self.part.knobs.size + 1]:
+            self._lower_excess(state)
+            if self.admissible(state):
+                return state
+        raise SolverFailed(NOWHERE)
+
+    def drawn_back(self, state: Array, safe: Array) -> Array:
+        """The farthest state on the way from a safe state to this one that bisection finds.
+
+        Knobs with levels stay where they are safe.
+        """
+        if self.admissible(state):
+            return state.copy()
+        end = safe.copy()
+        end[self.smooth] = state[self.smooth]
+        inside, outside = 0.0, 1.0
+        for _ in range(HALVINGS):
+            share = 0.5 * (inside + outside)
+            if self.admissible(safe + share * (end - safe)):
+                inside = share
+            else:
+                outside = share
+        return np.asarray(safe + inside * (end - safe))
+
+    def polish(self, state: Array) -> None:
+        """All continuous knobs together; what would not be admissible is not taken."""
+        end = state.copy()
+        super().polish(end)
+        if self.admissible(end):
+            state[:] = end
+
+    def minimised(self, trial: Coordinates, begin: Array) -> Array:
+        """The coordinates of a local minimum among admissible states, by SLSQP."""
+        from scipy.optimize import minimize
+
+        def value_and_slope(x: Array) -> tuple[float, Array]:
+            return self.value_and_slope(trial, x)
+
+        rules: list[Any] = [
+            {
+                "type": "ineq",
+                "fun": lambda x, each=each, margin=margin: -each.excess(trial.put(x)) - margin,
+                "jac": lambda x, each=each: -trial.spread(each.slope(trial.put(x))),
+            }
+            for each, margin in zip(self.constraints, self.margins, strict=True)
+        ]
+        found = minimize(
+            value_and_slope,
+            begin,
+            jac=True,
+            method="SLSQP",
+            bounds=trial.bounds,
+            constraints=rules,
+            options={"ftol": 1e-13, "maxiter": 200},
+        )
+        return np.asarray(found.x)
+
+    def _best(self, j: int, state: Array, x: Array) -> tuple[float, Array]:
+        """The best admissible place; places that are not count as worse than all others."""
+        _, y = super()._best(j, state, x)
+        trial = np.repeat(state[None], x.size, axis=0)
+        trial[:, j] = x
+        bad = np.array([not self.admissible(s) for s in trial])
+        if bad.all():
+            return float(state[j]), y
+        y[bad] = y.max() + self.scale
+        return float(x[x.size - 1 - int(np.argmin(y[::-1]))]), y
+
+    def _lower_excess(self, state: Array) -> None:
+        """Knob by knob to where the worst upper bound is lowest, until it is low enough."""
+        for _ in range(self.part.knobs.size):
+            for j in self.part.knobs.tolist():
+                levels = self.domain.levels_of(j)
+                ends = self.domain.low[j], self.domain.high[j]
+                places = levels if levels.size else np.linspace(*ends, self.grid)
+                trial = np.repeat(state[None], places.size + 1, axis=0)
+                trial[1:, j] = places
+                state[:] = min(trial, key=self.excess)
+                if self.admissible(state):
+                    return

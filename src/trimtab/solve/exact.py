@@ -1,0 +1,115 @@
+"""Minimisation over listed values of the free knobs: exact where those are all that matter.
+
+On a knob with levels nothing else is allowed. Where every feature is linear in the free
+knobs, F is concave, so it has a minimiser at a vertex of the box; a price of movement
+adds a kink at the present value, and makes that one more candidate.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab._core import better
+from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.model.bases import Features, Monomials
+from trimtab.model.bases.features import offsets_of
+from trimtab.model.domain import BoundBox
+from trimtab.solve import elimination, tables
+from trimtab.solve.dominance import undominated
+from trimtab.solve.subproblem import Part
+
+MOST_WORK = 2**25  # table entries, times the features of each, of an exact solve
+MOST_CALLS = 2**12  # the same where every entry is a call of a basis in Python
+MOST_ENTRIES = 2**21  # of the elimination
+MOST_PRUNED = 200  # criteria, for a second try without dominated values
+
+
+class Found(NamedTuple):
+    """The best combination of candidates."""
+
+    values: Array  # (n,)
+    value: float
+    least: float  # no combination is below
+    entries: int
+
+
+def candidates(part: Part, domain: BoundBox, features: Features) -> list[Array] | None:
+    """Values of each free knob among which there is a minimiser; None where nobody knows."""
+    if not _linear(part, features) and (
+        not domain.leveled.size or np.setdiff1d(part.knobs, domain.leveled).size
+    ):
+        return None
+    j = part.knobs
+    kink = np.where(part.price[j] > 0.0, part.now[j], domain.low[j])
+    return _axes(part, domain, [domain.low[j], kink, domain.high[j]])
+
+
+def _axes(part: Part, domain: BoundBox, values: ArrayLike) -> list[Array]:
+    """Of each free knob its levels, or else its own of the values: (c, n)."""
+    mine = np.sort(np.asarray(values, float), axis=0).T
+    new = np.ones(mine.shape, bool)
+    new[:, 1:] = mine[:, 1:] > mine[:, :-1]
+    axes = _rows(np.sort(np.where(new, mine, np.inf)), new.sum(axis=1))
+    if domain.leveled.size:
+        for n in np.flatnonzero(np.isin(part.knobs, domain.leveled)).tolist():
+            axes[n] = domain.levels_of(part.knobs[n])
+    return axes
+
+
+def _rows(values: Array, sizes: Ints) -> list[Array]:
+    """So many of the first entries of each row."""
+    flat = values[np.arange(values.shape[1]) < sizes[:, None]]
+    return [flat[a:b] for a, b in pairwise(offsets_of(sizes).tolist())]
+
+
+def _linear(part: Part, features: Features) -> bool:
+    """Whether every feature is linear in the free knobs together."""
+    if not isinstance(features, Monomials):
+        return False
+    return features.core.all_linear(part.criteria, part.knobs)
+
+
+def exact(part: Part, values: list[Array]) -> Found | None:
+    """The best combination of all, or None where finding it would take too much work."""
+    problem = part.bound.problem
+    if not isinstance(problem.features, Monomials):
+        work, most = tables.entries(part, _counts(values)), MOST_CALLS
+    else:
+        widest = int(problem.dims[part.criteria].max())
+        work, most = tables.entries(part, _counts(values)) * widest, MOST_WORK
+    return _eliminate(part, values) if work <= most else None
+
+
+def _counts(values: list[Array]) -> Ints:
+    return np.array([axis.size for axis in values], np.int64)
+
+
+def _eliminate(part: Part, values: list[Array]) -> Found | None:
+    """The best combination; a second try leaves out what is dominated."""
+    reads, counts = part.scopes, _counts(values)
+    plan = elimination.plan(reads, counts, MOST_ENTRIES)
+    if plan is None and part.criteria.size > MOST_PRUNED:
+        return None
+    _, flat = tables.tables(part, values)
+    spent = flat.size
+    if plan is None:
+        shapes = [counts[scope] for scope in reads]
+        ends = np.cumsum([shape.prod() for shape in shapes])[:-1]
+        parts = [t.reshape(shape) for t, shape in zip(np.split(flat, ends), shapes, strict=True)]
+        kept, left = undominated(reads, parts, counts.size)
+        values = [axis[keep] for axis, keep in zip(values, kept, strict=True)]
+        plan = elimination.plan(reads, _counts(values), MOST_ENTRIES)
+        flat = np.concatenate([table.ravel() for table in left])
+    if plan is None:
+        return None
+    now = part.now[part.knobs]
+    far = np.concatenate([np.abs(axis - x) for axis, x in zip(values, now, strict=True)])
+    choice, least = plan.minimum(flat, far)
+    best = np.array([axis[c] for axis, c in zip(values, choice, strict=True)])
+    value, at_now = part.value(part.put(best)), part.value(part.now)
+    if better(now, at_now, best, value, now):
+        best, value = now, at_now
+    return Found(best, value, min(least, value), spent + plan.entries)

@@ -1,0 +1,189 @@
+"""The one way to minimise a lower confidence bound; the method is chosen by structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
+from trimtab.errors import InvalidInput, SolverFailed
+from trimtab.model.bases import Monomials
+from trimtab.model.domain import BoundBalls, BoundBox
+from trimtab.model.graph import Graph
+from trimtab.solve import ball, constrained, exact, gradient
+from trimtab.solve.bound import Bound, Constraint
+from trimtab.solve.certify import branch_and_bound, grid_bound
+from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.subproblem import Part
+
+MOST = 2**40  # whatever the effort
+CONSTRAINED_STARTS = 16  # random ones at effort 1
+STARTS = 8  # local searches of a part at effort 1, where there are no such steps
+BUDGET = 2**27
+TOO_LARGE = (
+    "the lower confidence bound is not finite at its minimum; the losses or radii are too large "
+    "for floating point: rescale them"
+)
+ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
+
+
+def solve(
+    bound: Bound,
+    current: Array,
+    *,
+    free: Ints | None = None,
+    price: ArrayLike = 0.0,
+    constraints: Sequence[Constraint] = (),
+    effort: float = 1.0,
+    certify: float | None = None,
+    budget: int = BUDGET,
+    seed: int = 0,
+) -> Solution:
+    """A state of small G(s) = F(s) + sum_j price_j |s_j - current_j|.
+
+    It is found part by part: parts share no criterion through a free knob. How, and what is
+    guaranteed, is in docs/solvers.md. Ties go to the candidate nearest to the current state,
+    which is one of them. The same arguments give the same answer.
+
+    Args:
+        bound: the objective F.
+        current: the state now; knobs that are not free stay there.
+        free: the knobs that may move, all by default.
+        price: what moving a knob by 1 costs, one number or one per knob.
+        constraints: upper bounds of other losses that must stay below their limits.
+        effort: how long to search where that is not exact; 0 only descends from the
+            current state.
+        certify: prove a lower bound, down to a gap of this share of the width at the
+            solution. None takes only bounds that cost nothing.
+        budget: table entries that the proof may take in each part.
+        seed: of the starting points.
+
+    Raises:
+        SolverFailed: the values are too large for floating point, or no state was found that
+            satisfies the constraints.
+    """
+    problem = bound.problem
+    prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
+    effort = number(effort, "effort", low=0.0, strict=False)
+    budget = whole(budget, "budget", low=0)
+    if certify is not None:
+        certify = number(certify, "certify", low=0.0, strict=False)
+    state = current.copy()
+    total = Solution(state=state, value=0.0, lower_bound=0.0)
+    for knobs, criteria in _parts(problem.graph, free):
+        if criteria.size:
+            part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
+            found = _search(part, effort, seed)
+            if certify is not None and found.lower_bound is None:
+                found = _prove(part, found, certify, budget, seed)
+            state[knobs] = found.state
+            total = _sum(total, found)
+    if not np.isfinite(total.value):
+        raise SolverFailed(TOO_LARGE)
+    total = replace(total, state=state)
+    if all(each.excess(state) <= 0.0 for each in constraints):
+        return total
+    return _constrained(bound, current, free, prices, constraints, effort, seed, total)
+
+
+def _constrained(
+    bound: Bound,
+    current: Array,
+    free: Ints | None,
+    prices: Array,
+    constraints: Sequence[Constraint],
+    effort: float,
+    seed: int,
+    relaxed: Solution,
+) -> Solution:
+    """The best admissible state, all free knobs searched together.
+
+    No admissible state is below what is proven of all states.
+    """
+    problem, domain = bound.problem, bound.domain
+    if not isinstance(domain, BoundBox):
+        raise InvalidInput("constraints are for boxes; this domain is none")
+    parts = list(_parts(problem.graph, free))
+    knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
+    part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
+    starts = _times(effort, CONSTRAINED_STARTS)
+    found = constrained.search(
+        part, domain, constraints, starts=starts, seed=seed, tempting=relaxed.state
+    )
+    counters = relaxed.counters + found.counters
+    state = part.put(found.state)
+    return Solution(state, found.value, relaxed.lower_bound, counters)
+
+
+def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
+    if free is not None:
+        return graph.parts(free)
+    return graph.components()
+
+
+def _sum(a: Solution, b: Solution) -> Solution:
+    known = a.lower_bound is not None and b.lower_bound is not None
+    lower = (a.lower_bound or 0.0) + (b.lower_bound or 0.0)
+    return Solution(a.state, a.value + b.value, lower if known else None, a.counters + b.counters)
+
+
+def _search(part: Part, effort: float, seed: int) -> Solution:
+    """The best state found; `state` holds the part's knobs only, here and below."""
+    domain, features = part.bound.domain, part.bound.problem.features
+    if isinstance(domain, BoundBalls):
+        return ball.search(part, domain, _starts(effort), seed)
+    values = exact.candidates(part, domain, features)
+    listed = None if values is None else exact.exact(part, values)
+    if listed is not None:
+        return Solution(listed.values, listed.value, listed.least, Counters(entries=listed.entries))
+    if not isinstance(features, Monomials):
+        return gradient.search(part, domain, _starts(effort), seed)
+    return _descend(part, part.now, effort, seed)
+
+
+def _descend(part: Part, start: Array, effort: float, seed: int) -> Solution:
+    """The best of descents from a start state and, with effort, from random points."""
+    objective = part.bound.core
+    if objective is None:
+        raise SolverFailed("descents need monomial features on a box")
+    state, value, spent = objective.minimise(
+        start=start,
+        current=part.now,
+        price=part.price,
+        knobs=part.knobs,
+        criteria=part.criteria,
+        effort=effort,
+        seed=seed,
+    )
+    return Solution(state, value, None, Counters(steps=spent))
+
+
+def _starts(effort: float) -> int:
+    return max(_times(effort, STARTS), 1)
+
+
+def _times(effort: float, work: float) -> int:
+    return int(np.ceil(min(effort * work, MOST)))
+
+
+def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) -> Solution:
+    """The solution with the best lower bound that the budget allows, or a better solution."""
+    state = part.put(found.state)
+    target = certify * float(part.bound.terms(state, part.criteria)[1].sum())
+    bound = grid_bound.lower_bound(part, state, target=target, budget=budget)
+    value, spent = bound.value, Counters(entries=bound.spent)
+    if bound.upper - value > target:
+        boxes = (budget - bound.spent) // ENTRIES_PER_BOX
+        bound = branch_and_bound.lower_bound(part, bound.state, target=target, budget=boxes)
+        value, spent = max(value, bound.value), spent + Counters(boxes=bound.spent)
+    counters = found.counters + spent
+    if bound.upper < found.value:
+        found = replace(found, state=bound.state[part.knobs], value=bound.upper)
+        if part.bound.core is not None:
+            again = _descend(part, bound.state, 0.0, seed)
+            counters += again.counters
+            found = again if again.value < found.value else found
+    lower = min(value, found.value) if np.isfinite(value) else None
+    return replace(found, lower_bound=lower, counters=counters)

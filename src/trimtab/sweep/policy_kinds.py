@@ -1,0 +1,153 @@
+"""The policies that a sweep can describe, in words that may refer to the world they play in.
+
+Beside the arguments of the policy's class a description may say
+
+- ``start = 0.5``: every knob there;
+- ``radius = {sigma = "world", norm = "world"}``: a `Confidence` that knows the truth, and
+  ``sigma = "estimated"`` for one that does not;
+- ``reg = "balanced"``: `Confidence.balanced_reg`;
+- ``lipschitz = "world"``: the true one, for gradient policies, which also get the horizon;
+- ``binary = true``: the policy for `trimtab.binary` of the world's problem.
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from trimtab import policies
+from trimtab.arrays import Array
+from trimtab.errors import InvalidInput
+from trimtab.learn import Confidence
+from trimtab.policies import GradientPolicy, LazyPolicy, Policy, binary
+from trimtab.sim.worlds import Adversarial, Drifting, World
+from trimtab.sweep.kinds import Kind, Kinds, check, kind_of
+from trimtab.sweep.settings import Settings, did_you_mean
+from trimtab.sweep.world_kinds import AnyWorld
+
+PARTS: dict[str, Kinds] = {"radius": {"Confidence": Kind(Confidence)}}
+
+
+def _losses(cls: type[Policy]) -> Kind:
+    return Kind(cls, PARTS, filled=frozenset({"problem", "seed"}))
+
+
+def _gradients(cls: type[GradientPolicy]) -> Kind:
+    return Kind(cls, filled=frozenset({"domain", "horizon", "lipschitz", "seed"}))
+
+
+LAZY: dict[str, type[LazyPolicy]] = {
+    cls.__name__: cls
+    for cls in (
+        policies.LazyGraphLinUCB,
+        policies.AsyncLazyGraphLinUCB,
+        policies.SteadyGraphLinUCB,
+    )
+}
+OTHERS: tuple[type[Policy], ...] = (
+    policies.AdaptiveGraphLinUCB,
+    policies.FixedState,
+    policies.JointLazyGraphLinUCB,
+    policies.LinUCB,
+    policies.PooledGraphLinUCB,
+    policies.RandomState,
+    policies.ScalarLinUCB,
+)
+TOLD_LOSSES: Kinds = {cls.__name__: _losses(cls) for cls in (*LAZY.values(), *OTHERS)}
+TOLD_GRADIENTS: Kinds = {
+    cls.__name__: _gradients(cls) for cls in (policies.FollowThePerturbedLeader, policies.LazyOGD)
+}
+POLICIES: Kinds = {**TOLD_LOSSES, **TOLD_GRADIENTS}
+FIRST = {"problem", "domain"}  # the argument that is always the world's
+
+
+def check_policy(settings: Settings, where: str) -> None:
+    """Refuse a description that names what does not exist."""
+    name, kind = kind_of(settings, POLICIES, where)
+    for key in sorted(FIRST & settings.keys()):
+        raise InvalidInput(f"{where}.{key} is the world's; leave it out")
+    also = frozenset({"binary"}) if name in TOLD_LOSSES else frozenset()
+    if "then" in kind.options:  # options of the policy inside are passed on to it
+        default = signature(kind.make).parameters["then"].default
+        if default is None:  # it depends on what is believed of the losses
+            paper = "radius" in settings
+            default = policies.LazyGraphLinUCB if paper else policies.SteadyGraphLinUCB
+        then = settings.get("then", default.__name__)
+        if then not in LAZY:
+            raise InvalidInput(f"{where}.then = {then!r} is unknown; {did_you_mean(then, LAZY)}")
+        also |= TOLD_LOSSES[then].options - FIRST
+    check(settings, {name: kind}, where, also=also)
+    radius = settings.get("radius")
+    if name == policies.ScalarLinUCB.__name__ and isinstance(radius, dict):
+        for key in ("sigma", "norm"):
+            if radius[key] == "world":
+                raise InvalidInput(
+                    f"{where}.radius.{key} = 'world' has an entry per criterion, and {name} sees "
+                    "only their sum; give the number of the total"
+                )
+
+
+def make_policy(
+    settings: Settings, world: AnyWorld, *, seed: int, horizon: int
+) -> Policy | GradientPolicy:
+    """The policy that is described, for a world.
+
+    >>> from trimtab.sweep.world_kinds import make_world
+    >>> world = make_world({"kind": "linear", "graph": {"kind": "ring", "knobs": 3}}, seed=1)
+    >>> settings = {"kind": "LinUCB", "start": 0.5, "radius": {"sigma": "world", "norm": "world"}}
+    >>> make_policy(settings, world, seed=2, horizon=100).start
+    array([0.5, 0.5, 0.5])
+    """
+    kind = POLICIES[settings["kind"]]
+    options = {"seed": seed, **settings}
+    options = {
+        key: value for key, value in options.items() if key in kind.options or key in settings
+    }
+    del options["kind"]
+    if settings["kind"] in TOLD_GRADIENTS:
+        if not isinstance(world, Adversarial):
+            raise InvalidInput(f"{settings['kind']} plays in worlds of kind 'adversarial' only")
+        options = {"horizon": horizon, "lipschitz": "world", **options}
+        if options["lipschitz"] == "world":
+            options["lipschitz"] = world.lipschitz
+        first: Any = world.domain
+        knobs = world.domain.knobs
+    else:
+        if isinstance(world, Adversarial):
+            raise InvalidInput(f"{settings['kind']} is told losses; an adversary gives gradients")
+        first = binary(world.problem) if options.pop("binary", False) else world.problem
+        knobs = world.problem.knobs
+        if isinstance(options.get("radius"), dict):
+            options["radius"] = _confidence(options["radius"], world)
+        if options.get("reg") == "balanced":
+            options["reg"] = _balanced(options.get("radius"))
+        if "then" in options:
+            options["then"] = LAZY[options["then"]]
+    if np.ndim(options["start"]) == 0:
+        options["start"] = np.full(knobs, options["start"])
+    made: Policy | GradientPolicy = kind.make(first, **options)
+    return made
+
+
+def _confidence(settings: Settings, world: World | Drifting) -> Confidence:
+    times = world.worlds if isinstance(world, Drifting) else (world,)
+    options = {key: value for key, value in settings.items() if key != "kind"}
+    if options["norm"] == "world":
+        options["norm"] = _largest([now.norms for now in times])
+    if options["sigma"] == "world":
+        options["sigma"] = _largest([now.noise.scales(now.problem.graph) for now in times])
+    elif options["sigma"] == "estimated":
+        options["sigma"] = None
+    return Confidence(**options)
+
+
+def _largest(each: list[Array]) -> Array:
+    return np.asarray(np.max(each, axis=0))
+
+
+def _balanced(radius: Any) -> Any:
+    if not isinstance(radius, Confidence):
+        raise InvalidInput("reg = 'balanced' needs a radius with sigma and norm")
+    return radius.balanced_reg

@@ -1,0 +1,475 @@
+"""The doors of the core: what they are called, what they refuse, and that nothing else happens."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import trimtab as tt
+from tests.builders import random_graph, random_posterior
+from trimtab import _core
+from trimtab.learn import NodewiseEstimators
+from trimtab.policies.lcb import LCB
+
+STUB = Path(__file__).parents[2] / "src" / "trimtab" / "_core.pyi"
+EXAMPLES = max(int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "0")) // 10, 300)
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+
+# The stub
+
+
+def arguments(function: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in function.args.args if argument.arg != "self"]
+
+
+def in_stub() -> dict[str, list[str] | None]:
+    """Every door by its dotted name: its arguments, or None for a property."""
+    found: dict[str, list[str] | None] = {}
+    for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = arguments(node)
+        elif isinstance(node, ast.ClassDef):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef):
+                    name = f"{node.name}.{part.name}"
+                    found[name] = None if part.decorator_list else arguments(part)
+    return found
+
+
+def in_module() -> dict[str, list[str] | None]:
+    found: dict[str, list[str] | None] = {}
+    for name, thing in vars(_core).items():
+        if name.startswith("__"):
+            continue
+        if not isinstance(thing, type):
+            found[name] = named(thing)
+            continue
+        for part, value in vars(thing).items():
+            if part == "__init__" or not part.startswith("_"):
+                found[f"{name}.{part}"] = None if isinstance(value, property) else named(value)
+    return found
+
+
+def named(door: Any) -> list[str]:
+    """The names of a door's arguments, from the signature that nanobind keeps."""
+    (signature, *_), *_ = door.__nb_signature__
+    inside = re.sub(
+        r"\[[^\]]*\]", "", signature[signature.index("(") + 1 : signature.rindex(") ->")]
+    )
+    names = [part.split(":")[0].strip() for part in inside.split(",")]
+    return [name for name in names if name not in ("self", "/", "")]
+
+
+def test_the_stub_says_what_the_module_has() -> None:
+    assert in_stub() == in_module()
+    assert len(in_module()) > 40
+
+
+# What doors refuse
+
+
+def a_posterior(seed: int = 0) -> LCB:
+    rng = np.random.default_rng(seed)
+    return random_posterior(rng, random_graph(rng, 5, 6), tt.bases.Quadratic(), states=6)
+
+
+def line_call() -> Call:
+    rng = np.random.default_rng(3)
+    u = rng.normal(size=(2, 3, 4))
+    Q = np.zeros((2, 5))
+    for c in range(2):
+        for r in range(3):
+            for t in range(3):
+                Q[c, r + t] += u[c, r] @ u[c, t]
+    fixed = {"anchor": 0.2, "price": 0.1, "now": 0.5, "low": 0.0, "high": 1.0, "coarse": 0.0}
+    return _core.line_minimum, {
+        "A": rng.normal(size=3),
+        "Q": Q,
+        "bonus": np.ones(2),
+        "levels": np.empty(0),
+        **fixed,
+    }
+
+
+def calls() -> dict[str, Call]:
+    """A valid call of every door that takes arrays, by name."""
+    lcb = a_posterior()
+    book, problem, k = lcb.estimators.book, lcb.problem, lcb.problem.knobs
+    m = problem.criteria
+    criteria, knobs, half = np.arange(m), np.arange(k), np.full(k, 0.5)
+    objective, features = lcb.core, problem.features
+    assert objective is not None
+    assert isinstance(features, tt.bases.Monomials)
+    domain = problem.domain
+    assert isinstance(domain, tt.model.domain.BoundBox)
+    ones, losses, phi = np.ones(m, np.int64), np.full(m, 0.3), problem.phi(half)
+    square = np.eye(3)
+    policy = tt.AsyncLazyGraphLinUCB(problem, start=half, radius=0.5)
+    local = policy.learner.local
+    assert local is not None
+    local.begin(half, 1.0)
+    local.find(criteria[:1])
+    bits = np.random.default_rng(0).bit_generator.capsule
+    scopes = [problem.graph.scope(i) for i in range(m)]
+    cuts = np.r_[0, np.cumsum([scope.size for scope in scopes])]
+    plan = _core.Elimination(np.array([0, 2]), np.array([0, 1]), np.array([2, 3]), 100)
+    bounds = (domain.low, domain.high, domain.level_offsets, domain.level_values)
+    low, high, level_offsets, levels = bounds
+    regression = book.core
+    prior = tt.Prior().bind(problem)
+    learned = NodewiseEstimators(
+        problem, reg=np.ones(m), factor=2.0, state=half, prior=prior
+    ).book.core
+    return {
+        "begin": (regression.begin, {"criteria": criteria}),
+        "add_round": (regression.add_round, {"losses": losses}),
+        "add_rounds": (regression.add_rounds, {"losses": np.zeros((2, m))}),
+        "add_some": (regression.add_some, {"losses": losses, "count": ones, "common": 0}),
+        "add_owed": (
+            regression.add_owed,
+            {"criteria": criteria, "mean": losses, "squares": losses, "common": 0, "skipped": 0},
+        ),
+        "take_each": (
+            regression.take_each,
+            {"criteria": criteria, "phi": phi, "losses": losses, "count": ones},
+        ),
+        "flush": (regression.flush, {"criteria": criteria, "common": 0}),
+        "flush_faded": (
+            regression.flush_faded,
+            {"criteria": criteria, "common": 0, "rounds": 3, "memory": 10},
+        ),
+        "forget": (regression.forget, {"criteria": criteria, "common": 0, "skipped": 0}),
+        "measure": (regression.measure, {"criteria": criteria, "factor": 2.0}),
+        "predict": (
+            _core.predict,
+            {
+                "R": book.R,
+                "blocks": book.blocks,
+                "offsets": book.offsets,
+                "criteria": criteria,
+                "phi": phi,
+            },
+        ),
+        "foresee": (regression.foresee, {"phi": phi, "count": ones}),
+        "let_wander": (learned.let_wander, {"g": 0.1, "rounds": 2, "lost": np.zeros(m)}),
+        "likelihood": (
+            learned.likelihood,
+            {
+                "criteria": criteria,
+                "phi": np.tile(phi, (3, 1)),
+                "n": np.ones((3, m)),
+                "losses": np.ones((3, m)),
+                "rounds": np.ones(3),
+                "sigma": np.ones(m),
+                "misfit": np.ones(m),
+                "grid": np.array([0.0, 0.1]),
+                "far": 9.0,
+            },
+        ),
+        "compare": (
+            learned.compare,
+            {
+                "common": 0,
+                "sigma": np.ones(m),
+                "misfit": np.ones(m),
+                "g": 0.1,
+                "few": 4,
+                "enough": 8,
+                "heard": np.zeros((4, m)),
+                "far": np.empty(m),
+                "own": np.empty(m, np.bool_),
+            },
+        ),
+        "TriggerQueue": (_core.TriggerQueue, {"due": ones, "n": ones.copy()}),
+        "put": (lcb.estimators.queue.put, {"criteria": criteria}),
+        "fill": (features.core.fill, {"phi": phi, "state": half, "criteria": criteria}),
+        "all_linear": (features.core.all_linear, {"criteria": criteria, "knobs": knobs}),
+        "Objective": (
+            _core.Objective,
+            {
+                "maps": features.core,
+                "blocks": book.blocks,
+                "R": book.R,
+                "weights": problem.weights,
+                "radii": lcb.radii,
+                "scope_offsets": problem.graph.scope_offsets,
+                "scope": problem.graph.scope_knobs,
+                "touch_offsets": problem.graph.touch_offsets,
+                "touch": problem.graph.touch_criteria,
+                "low": low,
+                "high": high,
+                "level_offsets": level_offsets,
+                "levels": levels,
+            },
+        ),
+        "within": (
+            objective.within,
+            {"low": low, "high": high, "level_offsets": level_offsets, "levels": levels},
+        ),
+        "minimise": (
+            objective.minimise,
+            {
+                "start": half,
+                "current": half.copy(),
+                "price": np.zeros(k),
+                "knobs": knobs,
+                "criteria": criteria,
+                "effort": 0.1,
+                "seed": 1,
+            },
+        ),
+        "tabulate": (
+            objective.tabulate,
+            {
+                "state": half,
+                "knobs": knobs,
+                "criteria": criteria,
+                "offsets": cuts,
+                "reads": np.concatenate(scopes),
+                "firsts": np.arange(0, 2 * k + 1, 2),
+                "values": np.tile([0.0, 1.0], k),
+            },
+        ),
+        "better": (_core.better, {"x": half, "fx": 1.0, "y": low, "fy": 1.0, "current": high}),
+        "line_minimum": line_call(),
+        "Elimination": (
+            _core.Elimination,
+            {
+                "offsets": np.array([0, 2, 3]),
+                "reads": np.array([0, 1, 1]),
+                "counts": np.array([2, 3]),
+                "most": 1000,
+            },
+        ),
+        "minimum": (plan.minimum, {"tables": np.zeros(6), "toll": np.zeros(5)}),
+        "add_least_lead": (_core.add_least_lead, {"rows": np.ones((3, 4)), "lead": square.copy()}),
+        "floors": (
+            _core.floors,
+            {
+                "phi": np.ones((2, 3)),
+                "lo": -np.ones((2, 3)),
+                "hi": np.ones((2, 3)),
+                "inverse": square,
+                "v": np.ones(3),
+                "V_inverse": square.copy(),
+                "longest": 1.0,
+                "beta": 0.5,
+            },
+        ),
+        "local.begin": (local.begin, {"state": half, "width": 1.0}),
+        "local.find": (local.find, {"around": criteria[:2]}),
+        "local.update": (
+            local.update,
+            {"triggered": criteria[:1], "common": 0, "factor": 2.0, "seed": 0},
+        ),
+        "Events": (
+            _core.Events,
+            {"local": local, "theta": np.zeros(phi.size), "sigma": np.ones(m)},
+        ),
+        "gaussian_sums": (_core.gaussian_sums, {"bits": bits, "sigma": np.ones(m), "n": ones}),
+        "add_data": (_core.add_data, {"R": np.ones(6), "X": np.ones((2, 3))}),
+        "whiten": (
+            _core.whiten,
+            {"R": np.ones(10), "X": np.ones((2, 3)), "U": np.ones((2, 3))},
+        ),
+        "all_within": (_core.all_within, {"array": losses, "limit": 1.0}),
+        "dot_each": (
+            _core.dot_each,
+            {"criteria": criteria, "phi": phi, "theta": phi, "offsets": book.offsets},
+        ),
+        "labels": (
+            _core.labels,
+            {
+                "offsets": problem.graph.scope_offsets,
+                "items": problem.graph.scope_knobs,
+                "rows": criteria,
+                "free": knobs,
+            },
+        ),
+    }
+
+
+DOORS = sorted(calls())
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_door_takes_what_it_was_made_for(name: str) -> None:
+    door, given_ = calls()[name]
+    door(**given_)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_door_takes_no_other_kind_of_array(name: str) -> None:
+    """Of another type, or with gaps between its entries; what is only read may be converted."""
+    for argument, value in calls()[name][1].items():
+        if not isinstance(value, np.ndarray) or (name, argument) in CONVERTED:
+            continue
+        door, given_ = calls()[name]
+        with pytest.raises(TypeError):
+            door(**given_ | {argument: value.astype(np.complex128)})
+        if value.size > 1:
+            wide = np.repeat(value, 2, axis=-1)[..., ::2]
+            with pytest.raises(TypeError):
+                door(**given_ | {argument: wide})
+
+
+CONVERTED = {("fill", "state")}
+FREE = {  # any length will do
+    ("begin", "criteria"),
+    ("flush", "criteria"),
+    ("flush_faded", "criteria"),
+    ("forget", "criteria"),
+    ("measure", "criteria"),
+    ("predict", "criteria"),
+    ("likelihood", "grid"),
+    ("take_each", "criteria"),
+    ("put", "criteria"),
+    ("fill", "criteria"),
+    ("fill", "state"),
+    ("all_linear", "criteria"),
+    ("all_linear", "knobs"),
+    ("all_within", "array"),
+    ("dot_each", "criteria"),
+    ("labels", "rows"),
+    ("labels", "free"),
+    ("labels", "items"),
+    ("line_minimum", "levels"),
+    ("local.find", "around"),
+    ("local.update", "triggered"),
+    ("add_rounds", "losses"),
+    ("minimise", "knobs"),
+    ("Elimination", "offsets"),
+    ("Elimination", "counts"),
+    ("add_data", "X"),
+    ("dot_each", "offsets"),
+    ("labels", "offsets"),
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_door_refuses_arrays_that_do_not_fit(name: str) -> None:
+    for argument, value in calls()[name][1].items():
+        if isinstance(value, np.ndarray) and (name, argument) not in FREE:
+            longer = np.concatenate((value, value[-1:]))
+            if longer.size == value.size:  # nothing to repeat
+                continue
+            door, given_ = calls()[name]
+            with pytest.raises(ValueError, match=r"expected|must|fit|not|reads"):
+                door(**given_ | {argument: longer})
+
+
+def test_indices_outside_are_named() -> None:
+    book = a_posterior().estimators.book
+    with pytest.raises(ValueError, match=r"criteria\[1\] = 99 is not an index below 6"):
+        book.core.measure(np.array([0, 99]), 2.0)
+    with pytest.raises(ValueError, match=r"criteria\[0\] = -1 is not"):
+        book.core.flush(np.array([-1]), 0)
+
+
+def test_a_search_needs_every_reader_of_its_knobs() -> None:
+    door, given_ = calls()["minimise"]
+    with pytest.raises(ValueError, match="reads knob"):
+        door(**given_ | {"criteria": given_["criteria"][1:]})
+    with pytest.raises(ValueError, match="ascend"):
+        door(**given_ | {"knobs": given_["knobs"][::-1].copy()})
+
+
+# Whatever comes: an answer or an error, never a crash
+
+
+def damaged(value: Any, how: str, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+    if not isinstance(value, np.ndarray):
+        if isinstance(value, float):
+            return float(rng.choice([0.0, -1.0, np.nan, np.inf, 1e300]))
+        return value
+    if how == "short":
+        return value[: int(rng.integers(0, max(len(value), 1)))].copy()
+    if how == "long":
+        return np.concatenate((value, value)).copy()
+    if how == "empty":
+        return value[:0].copy()
+    if how == "strided":
+        return np.repeat(value, 2, axis=0)[::2]
+    if how == "integers":
+        return np.zeros(value.shape, np.int32)
+    if value.dtype.kind == "i":
+        return rng.integers(-3, 9, value.shape).astype(value.dtype)
+    wild = value.copy()
+    wild[rng.random(value.shape) < 0.5] = rng.choice([np.nan, np.inf, -np.inf, 1e300, 0.0])
+    return wild
+
+
+@settings(max_examples=EXAMPLES)
+@given(
+    st.sampled_from(DOORS),
+    st.lists(
+        st.sampled_from(["short", "long", "empty", "strided", "integers", "wild", "wild"]),
+        min_size=1,
+        max_size=2,
+    ),
+    st.integers(0, 2**32),
+)
+def test_a_door_answers_or_refuses(name: str, how: list[str], seed: int) -> None:
+    door, given_ = calls()[name]
+    rng = np.random.default_rng(seed)
+    for each in how:
+        argument = str(rng.choice(sorted(given_)))
+        if argument in ("effort", "most", "memory", "rounds"):  # how long it may take
+            continue
+        given_[argument] = damaged(given_[argument], each, int(rng.integers(2**32)))
+    with suppress(TypeError, ValueError):
+        door(**given_)
+
+
+# Threads
+
+
+def test_many_threads_find_what_one_finds() -> None:
+    lcbs = [a_posterior(seed) for seed in range(8)]
+    half = np.full(5, 0.5)
+
+    def minimum(lcb: LCB) -> tuple[bytes, float]:
+        found = tt.solve.solve(lcb, half, effort=2.0)
+        return found.state.tobytes(), found.value
+
+    alone = [minimum(lcb) for lcb in lcbs]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            assert list(pool.map(minimum, lcbs)) == alone
+            assert list(pool.map(minimum, [lcbs[0]] * 8)) == [alone[0]] * 8
+
+
+# Draws
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 50])
+def test_sums_of_normal_numbers_have_their_distributions(n: int) -> None:
+    """Kolmogorov-Smirnov at 20,000 draws; a right one fails with probability 1e-4 each."""
+    rng, size = np.random.default_rng(n), 20_000
+    bits = rng.bit_generator
+    mean, squares = _core.gaussian_sums(bits.capsule, np.full(size, 0.3), np.full(size, n))
+    assert stats.kstest(mean, stats.norm(scale=0.3 / np.sqrt(n)).cdf).pvalue > 1e-4
+    if n == 1:
+        assert not squares.any()
+    else:
+        assert stats.kstest(squares / 0.09, stats.chi2(n - 1).cdf).pvalue > 1e-4
+        assert abs(np.corrcoef(mean**2, squares)[0, 1]) < 0.04
+    before = bits.state
+    bits.state = before
+    again = _core.gaussian_sums(bits.capsule, np.full(3, 0.3), np.full(3, n))
+    bits.state = before
+    assert np.array_equal(again, _core.gaussian_sums(bits.capsule, np.full(3, 0.3), np.full(3, n)))

@@ -1,0 +1,260 @@
+"""Guards: limits on movement, constraints, and what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from tests.live.tuners import Clock, play, spec_with, tuner_at, world
+from trimtab.live import Spec
+
+FINE = {"latency": 90.0, "sales": 6.0, "errors": 1.0, "load": 1.0}
+GENTLE: dict[str, Any] = {
+    "constraints": [],
+    "knobs__ttl__stability": {},
+    "knobs__size__stability": {},
+    "knobs__mix__stability": {},
+}
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def with_limits(**stability: Any) -> Spec:
+    """Only the knob mix has limits."""
+    return spec_with(**GENTLE | {"knobs__mix__stability": stability})
+
+
+def steps(tuner: tt.Tuner, clock: Clock, rounds: int, minutes: float) -> list[float]:
+    """The values of mix, decision by decision."""
+    made = play(tuner, clock, rounds, minutes=minutes)
+    return [round(decision.values["mix"], 9) for decision in made]
+
+
+@pytest.mark.parametrize(
+    ("stability", "expected"),
+    [
+        ({"max_step": 0.2}, [0.7, 0.9, 1.0, 1.0]),
+        ({"max_step": 0.2, "per": "1h"}, [0.7, 0.7, 0.9, 0.9, 1.0]),
+        ({"max_step": 0.2, "per": "20m"}, [0.7, 0.9, 1.0]),
+        ({"max_step": 0.2, "per": 3}, [0.7, 0.7, 0.7, 0.9, 0.9, 0.9, 1.0]),
+        ({"budget": 0.3}, [0.8, 0.8, 0.8]),
+        ({"budget": 0.3, "budget_per": "1h"}, [0.8, 0.8, 1.0]),
+        ({"budget": 0.3, "budget_per": 2}, [0.8, 0.8, 1.0]),
+        ({"tolerance": 0.4, "max_step": 0.45}, [0.95, 0.95]),
+        ({}, [1.0, 1.0]),
+    ],
+)
+def test_limits_on_movement(
+    tmp_path: Path, clock: Clock, stability: dict[str, Any], expected: list[float]
+) -> None:
+    with tuner_at(tmp_path, clock, with_limits(**stability)) as tuner:
+        tuner.override({"mix": 1.0})
+        assert steps(tuner, clock, len(expected), 30) == expected
+
+
+def test_changes_that_are_too_small_are_not_made(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock, with_limits(tolerance=0.1)) as tuner:
+        tuner.override({"mix": 0.59})
+        decision = tuner.ask()
+        assert (decision.values["mix"], decision.notes) == (0.5, ("mix: tolerance",))
+
+
+def test_integers_stay_on_their_values(tmp_path: Path, clock: Clock) -> None:
+    spec = spec_with(**GENTLE | {"knobs__size__stability": {"max_step": 2.5}})
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        tuner.override({"size": 10})
+        assert [d.values["size"] for d in play(tuner, clock, 4)] == [7, 9, 10, 10]
+        tuner.override({"size": 0})
+        assert [d.values["size"] for d in play(tuner, clock, 5)] == [8, 6, 4, 2, 0]
+
+
+def test_moves_by_hand_count(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock, with_limits(max_step=0.2, per="1h")) as tuner:
+        tuner.attach({"mix": 0.65})
+        tuner.override({"mix": 1.0})
+        assert steps(tuner, clock, 2, 10) == [0.7, 0.7]
+
+
+def test_half_the_budget_is_kept_for_the_way_back(tmp_path: Path, clock: Clock) -> None:
+    rules = [{"rule": "errors <= 2", "kind": "guardrail"}]
+    spec = spec_with(
+        **GENTLE | {"knobs__mix__stability": {"budget": 0.3}, "constraints": rules},
+    )
+    spent = []
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        made = play(tuner, clock, 40)
+        spent = [abs(d.values["mix"] - d.previous["mix"]) for d in made]
+        assert max(spent) <= 0.15 * (1 + 1e-9)
+        assert sum(spent) > 0.15
+        here = tuner.ask()
+        tuner.tell(here.id, FINE | {"errors": 9.0})
+        assert tuner.ask().reason in ("rollback", "hold", "guard")
+
+
+# Constraints.
+
+
+def moving(tuner: tt.Tuner, clock: Clock) -> Any:
+    """The first decision that moves, all being well; it is not told."""
+    for i in range(60):
+        decision = tuner.ask()
+        if decision.changed:
+            return decision
+        clock.wait(minutes=30)
+        tuner.tell(decision.id, world(decision.values, np.random.default_rng(i)))
+    raise AssertionError("nothing moved")
+
+
+def test_a_broken_guardrail_rolls_back_after_its_patience(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock) as tuner:
+        moved = moving(tuner, clock)
+        clock.wait(minutes=30)
+        tuner.tell(moved.id, FINE | {"errors": 9.0})
+        second = tuner.ask()
+        assert not second.changed  # patience is 2, but nothing goes on from here
+        tuner.tell(second.id, FINE | {"errors": 9.0})
+        clock.wait(hours=2)
+        back = tuner.ask()
+        assert back.reason == "rollback"
+        assert tuner.status().rollbacks == 1
+        while back.values != moved.previous:  # max_step and per hold on the way back, too
+            tuner.tell(back.id, FINE)
+            clock.wait(hours=2)
+            back = tuner.ask()
+            assert (back.reason, back.round < second.round + 5) == ("rollback", True)
+        tuner.tell(back.id, FINE)
+        waits = tuner.ask()
+        assert (waits.changed, tuner.status().mode) == ((), "tuning")
+        assert any("after a rollback" in note for note in tuner.status().waits)
+
+
+def test_an_open_decision_is_out_of_date_after_a_breach(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock) as tuner:
+        moved = moving(tuner, clock)
+        other = tuner.ask("other")
+        assert other.values == moved.values
+        for client in ("x", "y"):
+            tuner.tell(tuner.ask(client).id, {"errors": 9.0})
+        clock.wait(hours=2)
+        assert tuner.ask("other").reason == "rollback"
+        assert tuner.ask().values == moved.previous
+
+
+def test_rollbacks_become_rare(tmp_path: Path, clock: Clock) -> None:
+    """The policy does not learn of the guardrail, and would break it again and again."""
+    spec = spec_with(**GENTLE | {"constraints": [{"rule": "errors <= 2", "kind": "guardrail"}]})
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        for _ in range(150):
+            decision = tuner.ask()
+            good = decision.values["mix"] == 0.5
+            told = world(decision.values, np.random.default_rng(decision.round))
+            tuner.tell(decision.id, told | {"errors": 1.0 if good else 9.0})
+        assert 3 <= tuner.status().rollbacks <= 8  # log2(150) = 7.2
+        tuner.resume()
+        assert tuner._replica.ledger.wait_until == 0
+
+
+def test_a_signal_pauses(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock) as tuner:
+        play(tuner, clock, 3)
+        tuner.tell(tuner.ask().id, FINE | {"load": 9.5})
+        status = tuner.status()
+        assert (status.mode, status.why) == ("paused", "signal: load < 9 does not hold")
+        assert not any(d.changed for d in play(tuner, clock, 20))
+        tuner.resume()
+        assert any(d.changed for d in play(tuner, clock, 40))
+
+
+def test_where_nothing_good_is_known_it_pauses(tmp_path: Path, clock: Clock) -> None:
+    rules = [{"rule": "errors <= 2", "kind": "guardrail"}]
+    with tuner_at(tmp_path, clock, spec_with(constraints=rules)) as tuner:
+        tuner.tell(tuner.ask().id, FINE | {"errors": 9.0})
+        assert tuner.status().mode == "paused"
+        assert "no other good state" in str(tuner.status().why)
+
+
+def test_a_guardrail_also_ends_an_override(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock) as tuner:
+        start = play(tuner, clock, 3)[0].values
+        tuner.pause()
+        tuner.override({"ttl": 500})
+        for _ in range(2):
+            tuner.tell(tuner.ask().id, FINE | {"errors": 9.0})
+        assert tuner.status().mode == "rollback"
+        clock.wait(hours=2)
+        for decision in play(tuner, clock, 4):
+            assert decision.reason in ("rollback", "hold")
+        assert tuner.ask().values["ttl"] != 500
+        assert tuner.status().mode == "paused"
+        assert start.keys() == tuner.ask().values.keys()
+
+
+# What is missing.
+
+
+@pytest.mark.parametrize("missing", ["latency", "sales", "errors"])
+def test_a_metric_that_is_missing_holds(tmp_path: Path, clock: Clock, missing: str) -> None:
+    with tuner_at(tmp_path, clock) as tuner:
+        for i in range(40):
+            decision = tuner.ask()
+            assert not decision.changed
+            told = world(decision.values, np.random.default_rng(i))
+            del told[missing]
+            tuner.tell(decision.id, told)
+        assert any(missing in note for note in decision.notes)
+        assert decision.reason == "guard"
+        play(tuner, clock, 3)
+        assert tuner.status().moves > 0
+
+
+def test_metrics_are_not_learned_from_before_they_are_steady(tmp_path: Path, clock: Clock) -> None:
+    spec = spec_with(**GENTLE | {"knobs__ttl__stability": {"stabilize_for": "1h"}})
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        tuner.attach({"ttl": 400})
+        decision = tuner.ask()
+        clock.wait(minutes=59)
+        tuner.tell(decision.id, {"latency": 90.0})
+        rounds = tuner._replica.learned.policy.rounds
+        assert rounds == 0
+        clock.wait(minutes=1)
+        tuner.tell(decision.id, {"sales": 5.0})  # measured when it was steady
+        assert tuner._replica.learned.policy.rounds == 1
+        tuner.attach({"ttl": 500})
+        clock.wait(days=1)
+        tuner.tell(tuner.ask("b").id, {"latency": 90.0})
+        assert tuner._replica.learned.policy.rounds == 2
+        late = tuner.ask("c")
+        tuner.attach({"ttl": 600})
+        unsteady = tuner.ask("d")
+        clock.wait(minutes=2)
+        tuner.attach({"ttl": 700})
+        clock.wait(days=1)
+        tuner.tell(unsteady.id, {"latency": 90.0})  # late, of a state that never was steady
+        learner = tuner._replica.learned.policy.learner
+        learner.absorb(learner.problem.all_criteria)
+        before = learner.estimators.book.data.sum()
+        tuner.tell(late.id, {"latency": 90.0})
+        learner = tuner._replica.learned.policy.learner
+        assert learner.estimators.book.data.sum() == before + 1
+
+
+def test_all_is_well_only_once_metrics_are_steady(tmp_path: Path, clock: Clock) -> None:
+    """A breach counts at once; that a rule holds may be an echo of the state before."""
+    rules = [{"rule": "errors <= 2", "kind": "guardrail"}]
+    change = {"constraints": rules, "knobs__ttl__stability": {"stabilize_for": 2}}
+    with tuner_at(tmp_path, clock, spec_with(**GENTLE | change)) as tuner:
+        tuner.tell(tuner.ask().id, FINE)
+        tuner.attach({"ttl": 400})
+        for expected in (None, None, True):
+            tuner.tell(tuner.ask().id, FINE)
+            assert tuner.status().constraints == {"errors <= 2": expected}
+        tuner.attach({"ttl": 500})
+        tuner.tell(tuner.ask().id, FINE | {"errors": 9.0})
+        assert tuner.status().mode == "rollback"
