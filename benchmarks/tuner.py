@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import trimtab as tt
 from tests.live.tuners import spec_with, world
 from tests.postgres import Server
-from trimtab.live.state.replay import replay
+from trimtab.live.replay import replay
 from trimtab.live.store.opening import open_journal
 
 SPEC = spec_with()

@@ -22,8 +22,8 @@ from tests.live.tuners import (
     world,
 )
 from trimtab.live import Spec
+from trimtab.live.replay import replay
 from trimtab.live.spec.schema import POLICY
-from trimtab.live.state.replay import replay
 from trimtab.live.store.opening import open_journal
 
 FREE = spec_with(

@@ -16,7 +16,7 @@ from trimtab.cli import app
 from trimtab.errors import TrimtabError
 from trimtab.live import Spec, Tuner
 from trimtab.live.store.event import Draft
-from trimtab.live.store.journal_faults import Damaged
+from trimtab.live.store.faults import Damaged
 from trimtab.live.store.opening import open_journal
 
 

@@ -20,9 +20,9 @@ from tests.live.store.journals import child
 from tests.live.store.test_journal_cuts import LOCK, SHM, WAL, change, files, folder  # noqa: F401 - a fixture
 from tests.live.tuners import Clock, spec_with, tuner_at
 from tests.postgres import Server
-from trimtab.live.state.replay import replay
+from trimtab.live.replay import replay
 from trimtab.live.store.database import STEPS as JOURNAL_STEPS
-from trimtab.live.store.journal_faults import Damaged, Unavailable
+from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.opening import open_journal
 from trimtab.live.tuner import STEPS
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import trimtab as tt
 from trimtab.live import Spec
-from trimtab.live.state.replay import replay
+from trimtab.live.replay import replay
 from trimtab.live.store.opening import open_journal
 
 SPEC = """

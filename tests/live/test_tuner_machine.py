@@ -27,7 +27,7 @@ import trimtab as tt
 import trimtab.live.tuner as module
 from tests.live.tuners import Clock, assert_same, direct, matrices, spec_with, world
 from trimtab.live import Decision
-from trimtab.live.state.replay import replay
+from trimtab.live.replay import replay
 from trimtab.live.store.opening import open_journal
 
 EXAMPLES = max(int(18 * int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700")) / 700), 1)

@@ -163,8 +163,8 @@ def rollback(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> 
 
 def replay(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
     """Play the journal again and compare every decision; exit 1 if one comes out otherwise."""
+    from trimtab.live.replay import replay as play_again
     from trimtab.live.spec.spec import Spec
-    from trimtab.live.state.replay import replay as play_again
     from trimtab.live.store.opening import open_journal
 
     read = Spec.read(spec)

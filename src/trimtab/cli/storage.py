@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 @storage.command()
 def check(url: Url, as_json: Json = False) -> None:
     """Verify the whole store, every event and every digest; exit 1 and name what is wrong."""
-    from trimtab.live.store.journal_faults import Damaged
+    from trimtab.live.store.faults import Damaged
     from trimtab.live.store.opening import open_journal
 
     with open_journal(url, read_only=True) as journal, warnings.catch_warnings(record=True) as seen:

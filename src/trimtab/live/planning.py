@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.live.guardrails import waits
-from trimtab.live.guards import TOLERANCE, limited
 from trimtab.live.state.decision import Reason
+from trimtab.live.state.guardrails import waits
+from trimtab.live.state.guards import TOLERANCE, limited
 from trimtab.live.state.learned import Learned
 from trimtab.live.state.tuner_state import Ledger, State
 

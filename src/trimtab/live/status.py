@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from trimtab.live.guardrails import waits
-from trimtab.live.guards import room
 from trimtab.live.state.decision import id_of
+from trimtab.live.state.guardrails import waits
+from trimtab.live.state.guards import room
 from trimtab.live.state.learned import Learned
 from trimtab.live.state.tuner_state import Ledger
 

@@ -27,7 +27,7 @@ from trimtab.live.state.tuner_state import Ledger
 from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
-from trimtab.live.store.journal_faults import Unavailable
+from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import Place, Read
 from trimtab.live.telling import Receipt, entries_of

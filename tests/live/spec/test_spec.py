@@ -20,7 +20,7 @@ from trimtab.arrays import Array
 from trimtab.live import BasisChoice, Knob, Objective, Span, Spec, Stability, schema
 from trimtab.live.spec.example import example
 from trimtab.live.spec.schema import SPEC
-from trimtab.live.store.tables import Items, Named, Switch, Table
+from trimtab.live.spec.tables import Items, Named, Switch, Table
 from trimtab.model.domain import BoundBox
 
 ROOT = Path(__file__).parents[3]

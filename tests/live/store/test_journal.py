@@ -23,8 +23,8 @@ from trimtab.errors import Conflict, InvalidInput, NotFound
 from trimtab.live.store.database import STEPS
 from trimtab.live.store.event import GENESIS, Draft, Event, canonical
 from trimtab.live.store.event_table import PAGE
+from trimtab.live.store.faults import Damaged, SnapshotIgnored, Unavailable
 from trimtab.live.store.journal import Chain, Journal
-from trimtab.live.store.journal_faults import Damaged, SnapshotIgnored, Unavailable
 from trimtab.live.store.opening import open_journal
 
 

@@ -17,8 +17,8 @@ from tests.live.store.journals import child, tell, xs
 from tests.postgres import Server
 from trimtab.errors import InvalidInput
 from trimtab.live.store.database import STEPS
+from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.journal import Journal
-from trimtab.live.store.journal_faults import Damaged, Unavailable
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.postgres_database import CREATION, SCHEMA
 from trimtab.live.store.sqlite_database import SqliteDatabase, turns

@@ -20,8 +20,8 @@ import pytest
 from tests.live.store.journals import tell, xs
 from trimtab.errors import TrimtabError
 from trimtab.live.store.event import Draft
+from trimtab.live.store.faults import Damaged
 from trimtab.live.store.journal import Journal
-from trimtab.live.store.journal_faults import Damaged
 from trimtab.live.store.opening import open_journal
 
 Files = dict[str, bytes]

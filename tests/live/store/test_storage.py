@@ -17,7 +17,7 @@ from tests.live.store.journals import tell
 from trimtab.cli.storage import storage
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store.database import FORMAT
-from trimtab.live.store.journal_faults import Damaged
+from trimtab.live.store.faults import Damaged
 from trimtab.live.store.opening import open_journal
 
 SAMPLES = Path(__file__).parent / "journal_samples"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trimtab.live.spec import duration
 from trimtab.live.spec.expression import BASELINE
 from trimtab.live.spec.shapes import Choice, Either, Flag, Json, Number, Text, Whole
-from trimtab.live.store.tables import Field, Items, Named, Switch, Table
+from trimtab.live.spec.tables import Field, Items, Named, Switch, Table
 
 PLAIN = r"[^\x00-\x1f\x7f\ud800-\udfff]"  # a character that can be printed
 FARTHEST = 2**53  # of a whole number: a float holds all of them exactly

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from trimtab.live.store.faults import Fault, shown, suggestion
+from trimtab.live.spec.faults import Fault, shown, suggestion
 
 LARGEST = 1e100  # of any number in a spec
 REFUSED: Any = object()  # what `read` gives beside a fault

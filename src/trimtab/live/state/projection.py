@@ -19,7 +19,7 @@ from trimtab.live.state.measurement import Plain
 from trimtab.live.state.reducer import Corrections, apply, begun, corrected
 from trimtab.live.state.tuner_state import Ledger
 from trimtab.live.store.event import Event
-from trimtab.live.store.journal_faults import Damaged, SnapshotIgnored
+from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Place, Read
 from trimtab.live.store.snapshot_table import Snapshot
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.live import guardrails
-from trimtab.live.guards import reach
 from trimtab.live.spec.spec import Spec
+from trimtab.live.state import guardrails
+from trimtab.live.state.guards import reach
 from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson
 from trimtab.live.state.measurement import Plain, lesson_of
 from trimtab.live.state.tuner_state import (

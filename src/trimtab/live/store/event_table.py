@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trimtab.live.store.database import Execute
 from trimtab.live.store.event import GENESIS, Event, microseconds, unsealed
-from trimtab.live.store.journal_faults import Damaged
+from trimtab.live.store.faults import Damaged
 
 PAGE = 500  # events read at a time
 COLUMNS = "number, kind, at, key, payload, digest"

@@ -1,85 +1,24 @@
-"""What is wrong with a spec: where, which value, and what to do about it."""
+"""What can go wrong with a journal, by what the caller should do about it.
+
+::
+
+    TrimtabError
+        Damaged          what is stored is not what was written: restore, or export the rest
+        Unavailable      the store cannot be used now: the same call may work later
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any
-
-from trimtab.errors import InvalidInput
-
-LONGEST = 60  # characters of a value that a message repeats
-MOST = 20  # faults, or words to choose from, that one message lists
-SECRET = re.compile(r"://\S*@")
+from trimtab.errors import TrimtabError
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One thing that is wrong with a spec.
-
-    A fault is *structural* if the published schema refuses it as well: a missing or unknown
-    key, a value of the wrong type or out of bounds. Otherwise it takes a look at two
-    places at once to see it, or at what a string means.
-    """
-
-    path: str  # inside the file: "knobs.ttl.scale", "constraints[0].rule"; "" for all of it
-    text: str  # begins with " = value: " or ": "
-    structural: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.path}{self.text}" if self.path else self.text.removeprefix(": ")
+class Damaged(TrimtabError):
+    """What is stored is not what was written."""
 
 
-def refuse(faults: Iterable[Fault], source: str) -> None:
-    """Raise one error that lists all faults, if there are any.
-
-    Raises:
-        InvalidInput: there are some.
-    """
-    lines = [str(fault) for fault in faults]
-    if len(lines) == 1:
-        raise InvalidInput(f"{source}: {lines[0]}")
-    if lines:
-        more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
-        listed = "\n".join(f"- {line}" for line in (*lines[:MOST], *more))
-        raise InvalidInput(f"{source} has {len(lines)} problems:\n{listed}")
+class Unavailable(TrimtabError):
+    """The store cannot be reached or written now; the same call may work later."""
 
 
-def shown(value: Any) -> str:
-    """A value as a message repeats it: cut short, on one line, without passwords.
-
-    >>> shown("postgresql://me:secret@host/db")
-    "'postgresql://...@host/db'"
-    >>> shown({"a": 1, "b": 2}), shown(list(range(100)))[-5:]
-    ('a table', '16...')
-    """
-    if isinstance(value, dict):
-        return "a table"
-    try:
-        text = SECRET.sub("://...@", repr(value))
-    except (ValueError, RecursionError):  # more digits, or deeper nested, than Python prints
-        return f"a {type(value).__name__} too large to print"
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
-
-
-def suggestion(word: str, options: Iterable[str]) -> str:
-    """What to write instead of a word that is not among the options.
-
-    >>> suggestion("logg", ["linear", "log"])
-    "did you mean 'log'?"
-    >>> suggestion("cubic", ["linear", "log"])
-    "choose 'linear' or 'log'"
-    """
-    known = list(options)
-    small = {name.lower(): name for name in known}
-    near = get_close_matches(word[:LONGEST].lower(), small, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {small[near[0]]!r}?"
-    if not known:
-        return "there are none to choose from"
-    words = [repr(name) for name in known[:MOST]]
-    if len(known) > MOST:
-        words.append(f"one of {len(known) - MOST} more")
-    return "choose " + " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+class SnapshotIgnored(UserWarning):
+    """A snapshot does not match the journal; events are replayed instead."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.fork import keep_from_children
-from trimtab.live.store.journal_faults import Unavailable
 
 PAUSE = 0.001  # seconds between two tries
 

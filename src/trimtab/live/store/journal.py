@@ -20,7 +20,7 @@ from trimtab.errors import InvalidInput
 from trimtab.live.store import event_table, session, snapshot_table
 from trimtab.live.store.database import FORMAT, Database, Execute, Row
 from trimtab.live.store.event import GENESIS, Draft, Event, word
-from trimtab.live.store.journal_faults import Damaged
+from trimtab.live.store.faults import Damaged
 from trimtab.live.store.session import Place, Session
 from trimtab.live.store.snapshot_table import Snapshot
 

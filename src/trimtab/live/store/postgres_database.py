@@ -15,8 +15,8 @@ import psycopg
 
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store.database import FORMAT, Execute, Row, Step
+from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.fork import keep_from_children
-from trimtab.live.store.journal_faults import Damaged, Unavailable
 
 SCHEMA = f"""
 CREATE TABLE trimtab_format (version integer NOT NULL);

@@ -9,7 +9,7 @@ from trimtab.errors import Conflict, InvalidInput
 from trimtab.live.store import event_table
 from trimtab.live.store.database import Execute, Step
 from trimtab.live.store.event import Draft, Event
-from trimtab.live.store.journal_faults import Damaged
+from trimtab.live.store.faults import Damaged
 from trimtab.live.store.snapshot_table import Snapshot
 
 Place = int | Event | Snapshot  # after which to go on reading

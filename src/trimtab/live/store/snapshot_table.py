@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from trimtab.errors import InvalidInput
 from trimtab.live.store.database import Execute
 from trimtab.live.store.event_table import digest_of
-from trimtab.live.store.journal_faults import SnapshotIgnored
+from trimtab.live.store.faults import SnapshotIgnored
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from pathlib import Path
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store import last_ack
 from trimtab.live.store.database import FORMAT, Execute, Row, Step
+from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.file_lock import Turns
-from trimtab.live.store.journal_faults import Damaged, Unavailable
 
 SCHEMA = f"""
 CREATE TABLE trimtab_format (version INTEGER NOT NULL);

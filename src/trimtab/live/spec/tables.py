@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.live.spec.faults import Fault, shown, suggestion
 from trimtab.live.spec.shapes import REFUSED, Choice, Json, Shape, Text, refused
-from trimtab.live.store.faults import Fault, shown, suggestion
 
 
 def _whole(shape: Shape, value: Any, path: str, faults: list[Fault]) -> Any:
