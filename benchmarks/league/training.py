@@ -34,7 +34,7 @@ from benchmarks.league.worlds import (
     wrong_graph,
 )
 from trimtab.sim.worlds import Correlated, Gaussian
-from trimtab.sweep.blas import one_blas_thread
+from trimtab.sweeps.blas import one_blas_thread
 
 HORIZON, FIRST, SEEDS = 300, 900, 2
 

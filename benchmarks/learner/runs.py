@@ -19,7 +19,7 @@ from benchmarks.league.worlds import SIGMA, drifting, regular, ring, settings
 from trimtab.arrays import Array
 from trimtab.sim.worlds import Gaussian, World
 from trimtab.sim.worlds.noise import Noise
-from trimtab.sweep.blas import one_blas_thread
+from trimtab.sweeps.blas import one_blas_thread
 
 EARLY = 20  # rounds in which no knob should go to an end of its range
 THERE = 0.02  # of the range: how near the best state is to an end that a knob may go to

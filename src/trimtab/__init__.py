@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.sim import Trace as Trace
     from trimtab.sim import worlds as worlds
     from trimtab.sim.play import play as play
-    from trimtab.sweep import sweep as sweep
+    from trimtab.sweeps import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -83,7 +83,7 @@ _HOME = {
     "play": "trimtab.sim.play",
     "restore": "trimtab.policies",
     "save": "trimtab.files",
-    "sweep": "trimtab.sweep",
+    "sweep": "trimtab.sweeps",
 }
 
 _MODULES = {

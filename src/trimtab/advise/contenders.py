@@ -24,6 +24,7 @@ from trimtab.policies import (
     SteadyGraphLinUCB,
 )
 from trimtab.policies.pooled.pools import alike
+from trimtab.policies.registry import POLICIES, is_told_losses
 from trimtab.sim.worlds import World
 from trimtab.theory.variants import descent
 
@@ -69,7 +70,21 @@ def contenders(situation: Situation, *, eager: bool) -> list[Contender]:
         _adaptive(situation),
         _joint(situation),
         _descent(situation),
+        *_joined(),
     ]
+
+
+def _joined() -> list[Contender]:
+    """Policies that users have registered, with the defaults of their own."""
+    return [
+        Contender(name=name, kind=POLICIES[name])
+        for name in POLICIES
+        if is_told_losses(POLICIES[name]) and not _is_ours(POLICIES[name])
+    ]
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("trimtab.")
 
 
 def _pooled(situation: Situation) -> Contender:

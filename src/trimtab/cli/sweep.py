@@ -44,7 +44,7 @@ def sweep(
     ] = None,
 ) -> None:
     """Play every policy in every world with every seed; go on where a sweep was stopped."""
-    from trimtab.sweep.command import run
+    from trimtab.sweeps.command import run
 
     done = run(
         spec,

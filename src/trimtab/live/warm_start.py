@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import shown, suggestion
+from trimtab.live.spec.faults import shown
 from trimtab.live.spec.reals import real
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.measurement import lesson_of
 from trimtab.live.store.event import Draft, canonical
+from trimtab.registry import suggestion
 
 CHUNK = 500  # states in one event
 MISSING = ("", None)

@@ -9,10 +9,12 @@ from trimtab.learn import Confidence, Prior
 from trimtab.model.problem import Problem
 from trimtab.policies.base import Told
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
+from trimtab.policies.registry import register
 
 EXACT = 2.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
 
 
+@register
 class AsyncLazyGraphLinUCB(LazyPolicy):
     r"""The asynchronous version: a trigger moves only the knobs that its criterion reads.
 

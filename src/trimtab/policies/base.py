@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from trimtab.arrays import NOBODY, Array, ArrayLike, Ints
 from trimtab.model.problem import Problem
 from trimtab.policies.learner import Certificate, Learner
 from trimtab.policies.record import Record
+from trimtab.policies.saved import check_entries
 
 FORMAT = 2  # of snapshots: no other one is read
 Cause = Literal["none", "trigger", "review", "alarm"]
@@ -40,6 +42,7 @@ class Policy(Protocol):
 
     learner: Learner
     _own: ClassVar[tuple[str, ...]]  # what the policy itself remembers, beside the learner
+    _memory: ClassVar[type[Learner]] = Learner  # what remembers everything else
 
     @property
     def problem(self) -> Problem:
@@ -108,3 +111,23 @@ class Policy(Protocol):
             **{name: getattr(self, name) for name in self._own},
             **self.learner.snapshot(),
         }
+
+    @classmethod
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
+        """The policy that `snapshot` saw.
+
+        Raises:
+            InvalidInput: the snapshot is incomplete or damaged.
+        """
+        seen = cls._as_learned(problem)
+        check_entries(saved, cls._memory.entries(seen, saved) | dict.fromkeys(cls._own, ()))
+        policy = object.__new__(cls)
+        policy.learner = cls._memory.restored(seen, saved)
+        for name in cls._own:
+            setattr(policy, name, saved[name])
+        return policy
+
+    @classmethod
+    def _as_learned(cls, problem: Problem) -> Problem:
+        """The problem that the learner sees."""
+        return problem

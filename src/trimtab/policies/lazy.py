@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from trimtab.policies.base import Told
 from trimtab.policies.lazy_policy import LazyPolicy
+from trimtab.policies.registry import register
 
 
+@register
 class LazyGraphLinUCB(LazyPolicy):
     r"""Algorithm 1: the state stays until some criterion's determinant has doubled.
 

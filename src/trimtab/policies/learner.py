@@ -507,6 +507,22 @@ class Learner:
         return learner
 
     @classmethod
+    def entries(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """The shape of every entry that a snapshot of this kind must have."""
+        prior = "prior.spread" in saved
+        proven = "radius.form" in saved
+        fresh = Learner(
+            problem,
+            start=problem.domain.anchor,
+            radius=Confidence(sigma=1.0, norm=1.0) if proven else None if prior else 0.0,
+            reg=None if prior else 1.0,
+            prior=Prior(spread=1.0, sigma=1.0) if prior else None,
+            factor=2.0,
+            seed=0,
+        )
+        return {name: np.shape(x) for name, x in fresh.snapshot().items()}
+
+    @classmethod
     def _arguments(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
         """What the learner was made with."""
         plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}

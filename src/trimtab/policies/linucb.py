@@ -9,8 +9,10 @@ from trimtab.learn import Confidence, Prior
 from trimtab.model.problem import Problem
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
+from trimtab.policies.registry import register
 
 
+@register
 class LinUCB(Policy):
     r"""Plays the minimiser of the lower confidence bound anew in every round.
 

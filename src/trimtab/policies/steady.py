@@ -15,6 +15,7 @@ from trimtab.policies import alarm as alarms
 from trimtab.policies.base import Cause, Told
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
 from trimtab.policies.record import Record, moved
+from trimtab.policies.registry import register
 from trimtab.solve import Solution
 
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
@@ -22,6 +23,7 @@ CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many lo
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
 
 
+@register
 class SteadyGraphLinUCB(LazyPolicy):
     r"""The recommended policy: it asks of every move whether it pays.
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
-
-import numpy as np
 
 from trimtab.arrays import Ints
 from trimtab.errors import InvalidInput
 from trimtab.model.problem import Problem
 from trimtab.policies.base import FORMAT
 from trimtab.policies.lazy_policy import LazyPolicy
-
-Restore = Callable[[Problem, Mapping[str, Any]], Any]
+from trimtab.policies.saved import part
+from trimtab.policies.snapshots import restore
 
 
 class Wrapper(LazyPolicy):
@@ -62,34 +60,25 @@ class Wrapper(LazyPolicy):
 
     @classmethod
     @abstractmethod
-    def restored(cls, problem: Problem, saved: Mapping[str, Any], restore: Restore) -> Self:
-        """The policy that `snapshot` saw; `restore` brings back the inner one."""
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
+        """The policy that `snapshot` saw, the inner one among it."""
+
+
+def restored_inner(problem: Problem, saved: Mapping[str, Any]) -> LazyPolicy:
+    """The inner policy, from the snapshot of the one around it."""
+    inner: Any = restore(problem, part(saved, "inner."))
+    check_inner(type(inner))
+    lazy: LazyPolicy = inner
+    return lazy
+
+
+def is_inner(kind: Any) -> bool:
+    """Whether this can be the inner policy: a lazy one that is no wrapper itself."""
+    lazy = isinstance(kind, type) and LazyPolicy in kind.__mro__
+    return lazy and not issubclass(kind, Wrapper)
 
 
 def check_inner(then: Any) -> None:
-    """Refuse what cannot be the inner policy: classes that are not lazy, and other wrappers."""
-    lazy = isinstance(then, type) and LazyPolicy in then.__mro__
-    if not lazy or issubclass(then, Wrapper):
+    """Refuse what cannot be the inner policy."""
+    if not is_inner(then):
         raise InvalidInput(f"then = {then!r}; give a lazy policy, such as LazyGraphLinUCB")
-
-
-def check_entries(saved: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...] | None]) -> None:
-    """Refuse a snapshot that lacks one of these entries, or has one of another shape."""
-    missing = sorted(shapes.keys() - saved.keys())
-    if missing:
-        raise InvalidInput(f"the snapshot is incomplete: {', '.join(missing)} is missing")
-    for name, shape in shapes.items():
-        if shape is not None and np.shape(saved[name]) != shape:
-            raise InvalidInput(
-                f"the snapshot is damaged: {name} has shape {np.shape(saved[name])}, "
-                f"expected {shape}"
-            )
-
-
-def part(saved: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The entries of a snapshot that belong to a part, by their names there.
-
-    >>> part({"inner.clock": 3, "noise": 0.1}, "inner.")
-    {'clock': 3}
-    """
-    return {name[len(prefix) :]: x for name, x in saved.items() if name.startswith(prefix)}

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from trimtab.errors import InvalidInput
 
 LONGEST = 60  # characters of a value that a message repeats
-MOST = 20  # faults, or words to choose from, that one message lists
+MOST = 20  # faults that one message lists
 SECRET = re.compile(r"://\S*@")
 
 
@@ -62,24 +61,3 @@ def shown(value: Any) -> str:
     except (ValueError, RecursionError):  # more digits, or deeper nested, than Python prints
         return f"a {type(value).__name__} too large to print"
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
-
-
-def suggestion(word: str, options: Iterable[str]) -> str:
-    """What to write instead of a word that is not among the options.
-
-    >>> suggestion("logg", ["linear", "log"])
-    "did you mean 'log'?"
-    >>> suggestion("cubic", ["linear", "log"])
-    "choose 'linear' or 'log'"
-    """
-    known = list(options)
-    small = {name.lower(): name for name in known}
-    near = get_close_matches(word[:LONGEST].lower(), small, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {small[near[0]]!r}?"
-    if not known:
-        return "there are none to choose from"
-    words = [repr(name) for name in known[:MOST]]
-    if len(known) > MOST:
-        words.append(f"one of {len(known) - MOST} more")
-    return "choose " + " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

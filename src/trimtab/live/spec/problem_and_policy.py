@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from trimtab import policies
 from trimtab.arrays import Array
 from trimtab.learn import Confidence, Prior
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
@@ -18,6 +17,7 @@ from trimtab.model.domain import Box
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies import Policy, SteadyGraphLinUCB
+from trimtab.policies.registry import POLICIES
 
 TYPICAL_NOISE = 0.1  # of the range: assumed for reg and for advice where noise is estimated
 LEAST_REG = 1e-8
@@ -83,7 +83,7 @@ def policy_of(
     problem: Problem, choice: PolicyChoice, beliefs: Beliefs, *, start: Array, seed: int
 ) -> Policy:
     """The policy on the problem; it keeps the start state until it has learned something."""
-    kind: Any = getattr(policies, choice.kind)
+    kind: Any = POLICIES.named(choice.kind)
     if choice.kind == "FixedState":
         still: Policy = kind(problem, start=start)
         return still

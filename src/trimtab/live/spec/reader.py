@@ -11,12 +11,13 @@ from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import MOST_FEATURES, BasisChoice, PolicyChoice
 from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.duration import Span
-from trimtab.live.spec.faults import Fault, shown, suggestion
+from trimtab.live.spec.faults import Fault, shown
 from trimtab.live.spec.knob import Knob, Stability
 from trimtab.live.spec.objective import Objective
 from trimtab.live.spec.schema import SPEC
 from trimtab.live.spec.shapes import REFUSED
 from trimtab.live.spec.tables import shown_key
+from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file
 SPANS = ("per", "stabilize_for", "budget_per")

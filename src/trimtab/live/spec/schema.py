@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.live.spec import duration
 from trimtab.live.spec.expression import BASELINE
-from trimtab.live.spec.shapes import Choice, Either, Flag, Json, Number, Text, Whole
+from trimtab.live.spec.shapes import Choice, Either, Flag, Json, Number, Scalar, Text, Whole
 from trimtab.live.spec.tables import Field, Items, Named, Switch, Table
 
 PLAIN = r"[^\x00-\x1f\x7f\ud800-\udfff]"  # a character that can be printed
@@ -169,6 +169,22 @@ _STEADY = _LAZY | {
     "alarm": Field(Flag(), "whether to watch for changes of the system"),
 }
 
+GIVEN = {"self", "problem", "start", "seed", "prior", "radius", "reg"}  # not by a spec's options
+
+
+def own_policy(word: str) -> Table | None:
+    """The options of a policy that users have registered, by the arguments of its class."""
+    from inspect import signature
+
+    from trimtab import policies
+    from trimtab.policies.registry import POLICIES, is_told_losses
+
+    if hasattr(policies, word) or word not in POLICIES or not is_told_losses(POLICIES[word]):
+        return None
+    names = signature(POLICIES[word]).parameters.keys() - GIVEN
+    return Table({name: Field(Scalar(), f"an option of {word}") for name in sorted(names)})
+
+
 POLICY = Switch(
     "kind",
     "the policy; SteadyGraphLinUCB by default",
@@ -210,6 +226,7 @@ POLICY = Switch(
         ),
         "FixedState": Table({}),
     },
+    own_policy,
 )
 
 SPEC = Table(

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from trimtab.live.spec.faults import Fault, shown, suggestion
+from trimtab.live.spec.faults import Fault, shown
+from trimtab.registry import suggestion
 
 LARGEST = 1e100  # of any number in a spec
 REFUSED: Any = object()  # what `read` gives beside a fault
@@ -146,6 +147,20 @@ class Choice:
     def schema(self) -> Json:
         """An enumeration."""
         return {"enum": list(self.options)}
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A number, a string, or true or false: an option of somebody's own policy."""
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The value as it is."""
+        good = isinstance(value, bool | int | float | str)
+        return value if good else refused(value, path, faults, "give a number, a string or a flag")
+
+    def schema(self) -> Json:
+        """Any of them."""
+        return {"type": ["number", "string", "boolean"]}
 
 
 @dataclass(frozen=True)

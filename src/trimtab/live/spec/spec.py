@@ -17,13 +17,14 @@ from trimtab.arrays import Array, ArrayLike, read_only, vector
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
 from trimtab.live.spec.constraint import Constraint
-from trimtab.live.spec.faults import Fault, refuse, suggestion
+from trimtab.live.spec.faults import Fault, refuse
 from trimtab.live.spec.knob import Knob
 from trimtab.live.spec.objective import Objective
 from trimtab.live.spec.problem_and_policy import Beliefs, beliefs_of, policy_of, problem_of
 from trimtab.live.spec.reader import parts_of, tables_of, text_of
 from trimtab.model.problem import Problem
 from trimtab.policies import Policy
+from trimtab.registry import suggestion
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,12 +8,13 @@ faults tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.live.spec.faults import Fault, shown, suggestion
+from trimtab.live.spec.faults import Fault, shown
 from trimtab.live.spec.shapes import REFUSED, Choice, Json, Shape, Text, refused
+from trimtab.registry import suggestion
 
 
 def _whole(shape: Shape, value: Any, path: str, faults: list[Fault]) -> Any:
@@ -136,18 +137,23 @@ class Switch:
     key: str
     says: str  # what the word means
     cases: Mapping[str, Table]
+    joined: Callable[[str], Table | None] = lambda word: None  # a word that users have added
 
     def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
         """The table of the case that its word names."""
         if not isinstance(value, Mapping):
             return refused(value, path, faults, f"write a table, [{path}]")
         word = value.get(self.key, next(iter(self.cases)))
-        read = Choice(tuple(self.cases)).read(word, f"{path}.{self.key}", faults)
-        return REFUSED if read is REFUSED else self._case(read).read(value, path, faults)
+        table = self.cases.get(word) if isinstance(word, str) else None
+        if table is None and isinstance(word, str):
+            table = self.joined(word)
+        if table is None:
+            return Choice(tuple(self.cases)).read(word, f"{path}.{self.key}", faults)
+        return self._case(word, table).read(value, path, faults)
 
-    def _case(self, word: str) -> Table:
+    def _case(self, word: str, table: Table) -> Table:
         choice = Field(Choice((word,)), self.says)
-        return Table({self.key: choice, **self.cases[word].fields})
+        return Table({self.key: choice, **table.fields})
 
     def schema(self) -> Json:
         """An object, and one condition per case."""
@@ -162,7 +168,7 @@ class Switch:
                         "properties": {self.key: {"const": word}},
                         "required": [] if word == first else [self.key],
                     },
-                    "then": self._case(word).schema(),
+                    "then": self._case(word, self.cases[word]).schema(),
                 }
                 for word in self.cases
             ],

@@ -10,9 +10,10 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import shown, suggestion
+from trimtab.live.spec.faults import shown
 from trimtab.live.spec.reals import real
 from trimtab.live.spec.spec import Spec
+from trimtab.registry import suggestion
 
 MOST = 10**9  # rounds that one measurement may stand for
 SLACK = 1e-9  # by which a standard error may exceed the noise of one measurement, for rounding

@@ -10,10 +10,12 @@ from trimtab import _core
 from trimtab.arrays import Array, Ints, number, read_only, whole
 from trimtab.errors import InvalidInput
 from trimtab.model.bases.features import offsets_of
+from trimtab.model.bases.registry import register
 from trimtab.model.domain import BoundBalls, BoundDomain
 from trimtab.model.graph import Graph
 
 
+@register
 @dataclass(frozen=True)
 class FourierFeatures:
     r"""Features of a Gaussian kernel on the scope: phi(x) = sqrt(2/dim) cos(W x + b).

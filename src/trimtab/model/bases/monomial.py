@@ -19,6 +19,7 @@ from trimtab import _core
 from trimtab.arrays import Array, Ints, read_only, whole
 from trimtab.errors import InvalidInput
 from trimtab.model.bases.features import offsets_of
+from trimtab.model.bases.registry import register
 from trimtab.model.domain import BoundBalls, BoundDomain
 from trimtab.model.graph import Graph
 
@@ -47,6 +48,7 @@ class MonomialBasis(Protocol):
         return bind_template(self, graph, domain)
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class Linear(MonomialBasis):
     """The knobs themselves, with a leading 1 when `intercept` is set.
@@ -64,6 +66,7 @@ class Linear(MonomialBasis):
         return [ONE] * self.intercept + [(j, 1, 0, 0) for j in range(n)]
 
 
+@register
 @dataclass(frozen=True)
 class Polynomial(MonomialBasis):
     """A 1 and the powers of each knob up to the degree, without products.
@@ -88,6 +91,7 @@ class Polynomial(MonomialBasis):
         return [ONE] + [(j, p, 0, 0) for j in range(n) for p in range(1, self.degree + 1)]
 
 
+@register
 @dataclass(frozen=True)
 class Products(Polynomial):
     """The features of `Polynomial`, and the products of powers of two knobs up to the degree.
@@ -108,6 +112,7 @@ class Products(Polynomial):
         return super().template(n) + mixed
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class PairwiseQuadratic(MonomialBasis):
     """Example 1 of the paper: 1, s_i, s_i^2, the other s_j, and the products s_i s_j.
@@ -125,6 +130,7 @@ class PairwiseQuadratic(MonomialBasis):
         return own + [(j, 1, 0, 0) for j in others] + [(0, 1, j, 1) for j in others]
 
 
+@register
 @dataclass(frozen=True, kw_only=True)
 class Quadratic(MonomialBasis):
     """A 1, the knobs of the scope, their squares and all their products: the default.

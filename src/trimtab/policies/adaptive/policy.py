@@ -23,13 +23,16 @@ from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs
 from trimtab.policies.record import moved
+from trimtab.policies.registry import register
+from trimtab.policies.saved import check_entries, part
 from trimtab.policies.steady import SteadyGraphLinUCB
-from trimtab.policies.wrapper import Restore, Wrapper, check_entries, check_inner, part
+from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
 LEAST_DELTA = 1e-300
 LEAST_SIZE = 0.1  # of the spread: dependencies below it may be left out, where gamma is learned
 
 
+@register
 class AdaptiveGraphLinUCB(Wrapper):
     r"""Learns which knobs each criterion really reads, and goes on with that graph.
 
@@ -344,8 +347,8 @@ class AdaptiveGraphLinUCB(Wrapper):
         }
 
     @classmethod
-    def restored(cls, problem: Problem, saved: Mapping[str, Any], restore: Restore) -> Self:
-        """The policy that `snapshot` saw; `restore` brings back the inner one."""
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
+        """The policy that `snapshot` saw, the inner one among it."""
         policy = object.__new__(cls)
         policy._problem, policy.edges = problem, Edges(problem)
         shapes: dict[str, tuple[int, ...] | None] = dict.fromkeys(cls._own, ())
@@ -357,7 +360,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         policy.gamma = np.array(saved["gamma"])
         policy.edges.restore(part(saved, "edges."))
         inside = problem if policy.warming else _learned(problem, policy.edges)
-        policy.inner = restore(inside, part(saved, "inner."))
+        policy.inner = restored_inner(inside, saved)
         policy.learner = policy.inner.learner
         policy.warmup = Warmup.restored(problem, part(saved, "warmup."), policy.learner.seed)
         return policy

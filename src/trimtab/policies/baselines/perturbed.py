@@ -12,10 +12,12 @@ from trimtab.errors import InvalidInput
 from trimtab.model.domain import BoundConvexDomain, ConvexDomain
 from trimtab.policies.base import Told
 from trimtab.policies.gradient.descent import GradientPolicy, Kind
+from trimtab.policies.registry import register
 
 Perturbation = Literal["kept", "fresh"]
 
 
+@register
 class FollowThePerturbedLeader(GradientPolicy):
     r"""Plays the state that would have been best so far, had the past been a little different.
 

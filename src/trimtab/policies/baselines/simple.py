@@ -13,8 +13,10 @@ from trimtab.model.domain import BoundBox, Box
 from trimtab.model.problem import Problem
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner
+from trimtab.policies.registry import register
 
 
+@register
 class FixedState(Policy):
     """Stays where it is, whatever it is told.
 
@@ -42,6 +44,7 @@ class FixedState(Policy):
         return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=NEVER)
 
 
+@register
 class RandomState(Policy):
     """Moves to a random state of the domain every so many rounds; the first is the start.
 

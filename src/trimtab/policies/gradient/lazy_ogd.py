@@ -23,11 +23,13 @@ from trimtab.learn import NEVER
 from trimtab.model.domain import BoundConvexDomain, ConvexDomain
 from trimtab.policies.base import Told
 from trimtab.policies.gradient.descent import GradientPolicy, Kind
+from trimtab.policies.registry import register
 
 Mode = Literal["blocks", "random"]
 GradientAt = Literal["deployed", "virtual"]
 
 
+@register
 class LazyOGD(GradientPolicy):
     r"""Gradient descent in secret; the state is deployed at most M times in T rounds.
 

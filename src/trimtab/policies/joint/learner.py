@@ -225,6 +225,11 @@ class JointLearner(Learner):
         return saved | {f"joint.{name}": x for name, x in _options_to_plain(self.options).items()}
 
     @classmethod
+    def entries(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+        """The shape of every entry that a snapshot of this kind must have."""
+        return super().entries(problem, saved) | _joint_entries(problem, saved)
+
+    @classmethod
     def _arguments(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
         options = _options_from_plain(problem, _own(saved))
         return super()._arguments(problem, saved) | {"options": options}
@@ -247,8 +252,8 @@ def _own(saved: Mapping[str, Any]) -> dict[str, Any]:
     return {name[6:]: value for name, value in saved.items() if name.startswith("joint.")}
 
 
-def pattern(problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Every entry of a joint learner's snapshot that others lack, in the shape it must have.
+def _joint_entries(problem: Problem, saved: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shape of every entry of a joint learner's snapshot that others lack.
 
     The factors themselves are taken from the snapshot.
     """
@@ -275,7 +280,7 @@ def pattern(problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
     entries = blank.snapshot() | _options_to_plain(options)
     if learns:
         entries |= NOTHING.to_plain() | {"beta": 0.0}
-    return {f"joint.{name}": value for name, value in entries.items()}
+    return {f"joint.{name}": np.shape(value) for name, value in entries.items()}
 
 
 def _options_to_plain(options: JointOptions) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from trimtab.model.problem import Problem
 from trimtab.policies.base import Told
 from trimtab.policies.joint.learner import JointLearner, JointOptions
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
-from trimtab.policies.learner import check_beliefs
+from trimtab.policies.learner import Learner, check_beliefs
+from trimtab.policies.registry import register
 
 
+@register
 class JointLazyGraphLinUCB(LazyPolicy):
     r"""The joint version: criteria that share factors are learned together.
 
@@ -97,6 +100,7 @@ class JointLazyGraphLinUCB(LazyPolicy):
     """
 
     learner: JointLearner
+    _memory: ClassVar[type[Learner]] = JointLearner
 
     def __init__(
         self,

@@ -18,10 +18,13 @@ from trimtab.policies.base import Told
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs, rounds_of
 from trimtab.policies.pooled.pools import Dependence, Pools, alike
+from trimtab.policies.registry import register
+from trimtab.policies.saved import check_entries
 from trimtab.policies.steady import SteadyGraphLinUCB
-from trimtab.policies.wrapper import Restore, Wrapper, check_entries, check_inner, part
+from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
 
+@register
 class PooledGraphLinUCB(Wrapper):
     r"""Learns criteria of one scope, one basis and one reg together, and is otherwise `then`.
 
@@ -235,8 +238,8 @@ class PooledGraphLinUCB(Wrapper):
         return {"group": self.pools.group.copy()}
 
     @classmethod
-    def restored(cls, problem: Problem, saved: Mapping[str, Any], restore: Restore) -> Self:
-        """The policy that `snapshot` saw; `restore` brings back the inner one."""
+    def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
+        """The policy that `snapshot` saw, the inner one among it."""
         check_entries(saved, {"group": (problem.criteria,)})
         group = np.array(saved["group"])
         _, found = np.unique(group, return_inverse=True)
@@ -244,6 +247,6 @@ class PooledGraphLinUCB(Wrapper):
             raise InvalidInput(f"the snapshot is damaged: group = {group} does not number groups")
         policy = object.__new__(cls)
         policy._problem, policy.pools = problem, Pools(problem, found)
-        policy.inner = restore(policy.pools.problem, part(saved, "inner."))
+        policy.inner = restored_inner(policy.pools.problem, saved)
         policy.learner = policy.inner.learner
         return policy

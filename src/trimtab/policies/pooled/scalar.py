@@ -17,8 +17,10 @@ from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.base import Policy, Told
 from trimtab.policies.learner import Learner, rounds_of
+from trimtab.policies.registry import register
 
 
+@register
 class ScalarLinUCB(Policy):
     """LinUCB that sees only the weighted sum of all losses, in the features of all criteria.
 
@@ -89,6 +91,10 @@ class ScalarLinUCB(Policy):
         if here:  # rounds that teach it nothing pass as well
             self.learner.wait(rounds_of(y, n) - (1 if np.isnan(total) else least))
         return self._moved()
+
+    @classmethod
+    def _as_learned(cls, problem: Problem) -> Problem:
+        return Total(problem)
 
     def _moved(self) -> Told:
         if not self.learner.ready:

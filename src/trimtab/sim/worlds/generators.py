@@ -11,9 +11,11 @@ from trimtab.model.domain import Box
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
+from trimtab.sim.worlds.registry import register
 from trimtab.sim.worlds.world import World
 
 
+@register
 def linear(
     graph: Graph,
     *,
@@ -33,6 +35,7 @@ def linear(
     return World(problem, theta=theta, noise=noise or Gaussian(0.1), missing=missing)
 
 
+@register
 def quadratic(
     graph: Graph,
     *,
@@ -101,6 +104,7 @@ def quadratic(
     )
 
 
+@register
 def spin_glass(*, knobs: int = 16, seed: int = 0) -> World:
     r"""The counterexample to the asynchronous theorem: block updates get stuck in it.
 

@@ -11,9 +11,11 @@ from trimtab.model.bases import Basis, Monomials, Quadratic
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
+from trimtab.sim.worlds.registry import register
 from trimtab.sim.worlds.world import World
 
 
+@register
 def factored(
     graph: Graph,
     *,

@@ -14,6 +14,7 @@ from trimtab.model.bases import PairwiseQuadratic, Quadratic
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
+from trimtab.sim.worlds.registry import register
 from trimtab.sim.worlds.world import World
 
 
@@ -49,6 +50,7 @@ class SparseWorld(World):
         return World(known, theta=theta, noise=self.noise)
 
 
+@register
 def sparse(
     knobs: int,
     *,

@@ -18,16 +18,17 @@ from rich.console import Console
 import trimtab as tt
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.policies import GradientPolicy, Policy
+from trimtab.policies.registry import POLICIES, is_told_gradients, is_told_losses
 from trimtab.sim.worlds import World
-from trimtab.sweep import Results, read_spec, sweep
-from trimtab.sweep.blas import one_blas_thread
-from trimtab.sweep.plan import plan
-from trimtab.sweep.policy_kinds import POLICIES, TOLD_GRADIENTS, TOLD_LOSSES, make_policy
-from trimtab.sweep.run import Numbers, Outcome, Run, carry_out, seeds_of
-from trimtab.sweep.settings import expand
-from trimtab.sweep.store import Store
-from trimtab.sweep.summary import mean, ratio
-from trimtab.sweep.world_kinds import GRAPHS, WORLDS, check_world, make_world
+from trimtab.sweeps import Results, read_spec, sweep
+from trimtab.sweeps.blas import one_blas_thread
+from trimtab.sweeps.plan import plan
+from trimtab.sweeps.policy_kinds import make_policy
+from trimtab.sweeps.run import Numbers, Outcome, Run, carry_out, seeds_of
+from trimtab.sweeps.settings import expand
+from trimtab.sweeps.store import Store
+from trimtab.sweeps.summary import mean, ratio
+from trimtab.sweeps.world_kinds import GRAPHS, WORLDS, check_world, make_world
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ring-sweep.toml"
 RING: dict[str, Any] = {
@@ -182,7 +183,7 @@ LOSS_OPTIONS: dict[str, dict[str, Any]] = {
 def every_policy() -> dict[str, dict[str, Any]]:
     """One description of each kind that is told losses."""
     found = {}
-    for name in TOLD_LOSSES:
+    for name in filter(lambda name: is_told_losses(POLICIES[name]), POLICIES):
         options = {"kind": name, "start": 0.5, "radius": KNOWN, **LOSS_OPTIONS.get(name, {})}
         found[name] = {key: value for key, value in options.items() if value is not None}
     return found
@@ -206,7 +207,11 @@ def test_every_public_policy_can_be_described() -> None:
 
 def test_gradient_policies_in_an_adversarial_world() -> None:
     results = sweep(
-        {name: {"kind": name, "start": 0.25, **GRADIENT_OPTIONS[name]} for name in TOLD_GRADIENTS},
+        {
+            name: {"kind": name, "start": 0.25, **GRADIENT_OPTIONS[name]}
+            for name in POLICIES
+            if is_told_gradients(POLICIES[name])
+        },
         {
             "spite": {
                 "kind": "adversarial",
@@ -288,7 +293,7 @@ def test_every_kind_of_world_can_be_described(kind: str) -> None:
     ],
 )
 def test_graphs_by_name(settings: dict[str, Any], graph: tt.Graph) -> None:
-    from trimtab.sweep.kinds import make
+    from trimtab.sweeps.kinds import make
 
     assert make(settings, GRAPHS) == graph
 
@@ -452,7 +457,7 @@ def test_a_store_is_added_to_and_nothing_is_made_again(
         made.append(run)
         return carry_out(run)
 
-    monkeypatch.setattr("trimtab.sweep.local.carry_out", counted)
+    monkeypatch.setattr("trimtab.sweeps.local.carry_out", counted)
     first = small(store=path, seeds=2, checkpoints=[5], final_states=True)
     kept = rows_of(path)
     assert len(kept) == 12
@@ -605,7 +610,7 @@ def test_a_damaged_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InvalidInput, match="damaged"):
         small(store=path, seeds=10)
     made: list[Run] = []
-    monkeypatch.setattr("trimtab.sweep.local.carry_out", made.append)
+    monkeypatch.setattr("trimtab.sweeps.local.carry_out", made.append)
     place = whole.index(np.full(1500, 0.5).tobytes()[:2000])  # within a state
     path.write_bytes(whole[: place + 4] + b"?" + whole[place + 5 :])
     with pytest.raises(InvalidInput, match=r"run \w+ has changed"):
@@ -796,7 +801,7 @@ def test_a_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
         shown.append(stderr)
         return Console(quiet=True)
 
-    monkeypatch.setattr("trimtab.sweep.progress.Console", console)
+    monkeypatch.setattr("trimtab.sweeps.progress.Console", console)
     small(seeds=1)
     assert not shown
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
@@ -808,9 +813,9 @@ def test_a_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_kind_is_documented() -> None:
-    from trimtab.sweep.world_kinds import ADVERSARIES, BASES, DOMAINS, NOISES
+    from trimtab.sweeps.world_kinds import ADVERSARIES, BASES, DOMAINS, NOISES
 
-    page = (EXAMPLE.parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    page = (EXAMPLE.parents[1] / "docs" / "sweeps.md").read_text(encoding="utf-8")
     groups = (WORLDS, GRAPHS, NOISES, BASES, DOMAINS, ADVERSARIES, POLICIES)
     assert [name for group in groups for name in group if f"`{name}`" not in page] == []
     columns = small(seeds=1, checkpoints=[1], final_states=True).columns

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
 from json import loads
 from typing import Any
 
-from trimtab.model import bases
+from trimtab.model.bases.registry import BASES as BASIS_LIST
 from trimtab.model.domain import Balls, Box, Simplex
 from trimtab.model.graph import Graph
 from trimtab.sim import worlds
 from trimtab.sim.recommender import recommender
 from trimtab.sim.worlds import Adversarial, Drifting, World
-from trimtab.sweep import graphs
-from trimtab.sweep.kinds import Kind, Kinds, check, make
-from trimtab.sweep.settings import Settings, text
+from trimtab.sim.worlds.registry import WORLDS as WORLD_LIST
+from trimtab.sweeps import graphs
+from trimtab.sweeps.kinds import Kind, Kinds, Listed, check, make
+from trimtab.sweeps.settings import Settings, text
 
 AnyWorld = World | Drifting | Adversarial
 
@@ -31,14 +32,7 @@ GRAPHS: Kinds = {
     "scopes": Kind(Graph.from_scopes),
     **_of(graphs.grid, graphs.path, graphs.regular, graphs.ring, graphs.star),
 }
-BASES: Kinds = _of(
-    bases.Linear,
-    bases.Polynomial,
-    bases.PairwiseQuadratic,
-    bases.Quadratic,
-    bases.Products,
-    bases.FourierFeatures,
-)
+BASES: Kinds = Listed(BASIS_LIST, Kind)
 DOMAINS: Kinds = _of(Box, Balls, Simplex)
 NOISES: Kinds = _of(worlds.Gaussian, worlds.Bounded, worlds.Correlated, worlds.Recorded)
 ADVERSARIES: Kinds = _of(
@@ -48,12 +42,6 @@ ADVERSARIES: Kinds = _of(
     worlds.RandomSigns,
     worlds.ShiftingTargets,
 )
-
-
-@wraps(worlds.factored)
-def _factored(*args: Any, **options: Any) -> World:
-    world, _ = worlds.factored(*args, **options)
-    return world
 
 
 def _drifting(*, of: Settings, changes: Sequence[int], seed: int) -> Drifting:
@@ -71,24 +59,37 @@ PARTS: Mapping[str, Kinds] = {
     "domain": DOMAINS,
     "adversary": ADVERSARIES,
 }
-WORLDS: Kinds = {
-    "linear": Kind(worlds.linear, PARTS),
-    "quadratic": Kind(worlds.quadratic, PARTS),
-    "factored": Kind(_factored, PARTS),
-    "sparse": Kind(worlds.sparse, PARTS),
-    "spin_glass": Kind(worlds.spin_glass),
-    "recommender": Kind(recommender),
-    "adversarial": Kind(Adversarial, PARTS),
-    "drifting": Kind(_drifting, filled=frozenset({"seed"})),
-}
-SEEDED: Kinds = {name: kind for name, kind in WORLDS.items() if "seed" in kind.options}
+
+
+def _world(maker: Callable[..., Any]) -> Kind:
+    """A kind of world; of what a generator returns beside the world nothing is needed."""
+
+    @wraps(maker)
+    def first(*args: Any, **options: Any) -> AnyWorld:
+        made = maker(*args, **options)
+        world: AnyWorld = made[0] if isinstance(made, tuple) else made
+        return world
+
+    return Kind(first, PARTS)
+
+
+WORLDS: Kinds = Listed(
+    WORLD_LIST,
+    _world,
+    beside={
+        "recommender": Kind(recommender),
+        "adversarial": Kind(Adversarial, PARTS),
+        "drifting": Kind(_drifting, filled=frozenset({"seed"})),
+    },
+)
 
 
 def check_world(settings: Settings, where: str) -> None:
     """Refuse a description that names what does not exist."""
     check(settings, WORLDS, where)
     if settings["kind"] == "drifting":
-        check(settings["of"], SEEDED, f"{where}.of")
+        seeded = {name: kind for name, kind in WORLDS.items() if "seed" in kind.options}
+        check(settings["of"], seeded, f"{where}.of")
 
 
 def make_world(settings: Settings, *, seed: int) -> AnyWorld:

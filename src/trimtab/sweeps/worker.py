@@ -11,7 +11,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 
 from trimtab.errors import TrimtabError
-from trimtab.sweep.run import Outcome, Run, carry_out
+from trimtab.sweeps.run import Outcome, Run, carry_out
 
 READY = "ready"
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.sweep.test_sweep import GUESS, RING, STAY, every_policy
-from tests.sweep.test_sweep_cli import command
-from tests.sweep.test_sweep_local import PATIENCE, THOUSAND, stored, undisturbed
+from tests.sweeps.test_sweep import GUESS, RING, STAY, every_policy
+from tests.sweeps.test_sweep_cli import command
+from tests.sweeps.test_sweep_local import PATIENCE, THOUSAND, stored, undisturbed
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.sweep import sweep
-from trimtab.sweep.cluster import on_cluster
-from trimtab.sweep.plan import plan
+from trimtab.sweeps import sweep
+from trimtab.sweeps.cluster import on_cluster
+from trimtab.sweeps.plan import plan
 
 distributed: Any = pytest.importorskip("distributed")
 
@@ -120,7 +120,7 @@ def test_a_lost_cluster_is_told() -> None:
     class Lost:
         status = "cancelled"
 
-    from trimtab.sweep.cluster import _outcome
+    from trimtab.sweeps.cluster import _outcome
 
     with pytest.raises(TrimtabError, match="those that ended are kept"):
         _outcome(Lost())

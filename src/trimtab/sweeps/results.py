@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from trimtab.arrays import Array, read_only
 from trimtab.errors import InvalidInput
-from trimtab.sweep.plan import Plan
-from trimtab.sweep.run import ARRAYS, Numbers, Outcome, seeds_of
-from trimtab.sweep.settings import did_you_mean
-from trimtab.sweep.summary import Summary, summarize
-from trimtab.sweep.tables import save
+from trimtab.registry import suggestion
+from trimtab.sweeps.plan import Plan
+from trimtab.sweeps.run import ARRAYS, Numbers, Outcome, seeds_of
+from trimtab.sweeps.summary import Summary, summarize
+from trimtab.sweeps.tables import save
 
 Column = npt.NDArray[Any]
 MEASURED = ("cpu_seconds",)  # of the machine, not of the run: never the same twice
@@ -51,7 +51,7 @@ class Results:
 
     def __getitem__(self, name: str) -> Column:
         if name not in self.columns:
-            raise InvalidInput(f"no column {name!r}; {did_you_mean(name, self.columns)}")
+            raise InvalidInput(f"no column {name!r}; {suggestion(name, self.columns)}")
         return self.columns[name]
 
     def of(self, policy: str, world: str | None = None) -> Results:
@@ -59,7 +59,7 @@ class Results:
         for role, name in (("policies", policy), ("worlds", world)):
             known = self.provenance["settings"][role]
             if name is not None and name not in known:
-                raise InvalidInput(f"{name!r} is none of the {role}; {did_you_mean(name, known)}")
+                raise InvalidInput(f"{name!r} is none of the {role}; {suggestion(name, known)}")
         kept = self["policy"] == policy
         if world is not None:
             kept &= self["world"] == world

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.sweep.plan import Plan, plan
-from trimtab.sweep.settings import did_you_mean
+from trimtab.registry import suggestion
+from trimtab.sweeps.plan import Plan, plan
 
 KEYS = ("policies", "worlds", "seeds", "horizon", "checkpoints", "final_states", "baseline")
 NEEDED = ("policies", "worlds", "seeds", "horizon")
@@ -40,7 +40,7 @@ def read_spec(path: str | os.PathLike[str], **instead: Any) -> Spec:
     try:
         for key in entries:
             if key not in KEYS:
-                raise InvalidInput(f"{key} is no entry of a sweep; {did_you_mean(key, KEYS)}")
+                raise InvalidInput(f"{key} is no entry of a sweep; {suggestion(key, KEYS)}")
         for key in NEEDED:
             if key not in entries:
                 raise InvalidInput(f"{key} is missing; add it")
@@ -48,7 +48,7 @@ def read_spec(path: str | os.PathLike[str], **instead: Any) -> Spec:
         found = plan(**entries)
         if baseline is not None and baseline not in found.policies:
             raise InvalidInput(
-                f"baseline = {baseline!r} is no policy; {did_you_mean(baseline, found.policies)}"
+                f"baseline = {baseline!r} is no policy; {suggestion(baseline, found.policies)}"
             )
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None

@@ -15,12 +15,12 @@ from typing import Any
 from rich.console import Console
 
 from trimtab.errors import InvalidInput
-from trimtab.sweep.cluster import connect
-from trimtab.sweep.conduct import conduct
-from trimtab.sweep.results import Results
-from trimtab.sweep.spec import read_spec
-from trimtab.sweep.summary import WIDTH, Summary
-from trimtab.sweep.tables import WRITERS, flat
+from trimtab.sweeps.cluster import connect
+from trimtab.sweeps.conduct import conduct
+from trimtab.sweeps.results import Results
+from trimtab.sweeps.spec import read_spec
+from trimtab.sweeps.summary import WIDTH, Summary
+from trimtab.sweeps.tables import WRITERS, flat
 
 INTERRUPTED = 130  # what a shell gives for Ctrl-C
 

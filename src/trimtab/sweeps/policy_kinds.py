@@ -22,62 +22,50 @@ from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, binary
+from trimtab.policies.registry import POLICIES, is_told_gradients
+from trimtab.policies.wrapper import is_inner
+from trimtab.registry import suggestion
 from trimtab.sim.worlds import Adversarial, Drifting, World
-from trimtab.sweep.kinds import Kind, Kinds, check, kind_of
-from trimtab.sweep.settings import Settings, did_you_mean
-from trimtab.sweep.world_kinds import AnyWorld
+from trimtab.sweeps.kinds import Kind, Kinds, Listed, check, kind_of
+from trimtab.sweeps.settings import Settings
+from trimtab.sweeps.world_kinds import AnyWorld
 
 PARTS: dict[str, Kinds] = {"radius": {"Confidence": Kind(Confidence)}}
 
 
-def _losses(cls: type[Policy]) -> Kind:
+def _kind(cls: type[Policy | GradientPolicy]) -> Kind:
+    if is_told_gradients(cls):
+        return Kind(cls, filled=frozenset({"domain", "horizon", "lipschitz", "seed"}))
     return Kind(cls, PARTS, filled=frozenset({"problem", "seed"}))
 
 
-def _gradients(cls: type[GradientPolicy]) -> Kind:
-    return Kind(cls, filled=frozenset({"domain", "horizon", "lipschitz", "seed"}))
+KINDS: Kinds = Listed(POLICIES, _kind)
 
 
-LAZY: dict[str, type[LazyPolicy]] = {
-    cls.__name__: cls
-    for cls in (
-        policies.LazyGraphLinUCB,
-        policies.AsyncLazyGraphLinUCB,
-        policies.SteadyGraphLinUCB,
-    )
-}
-OTHERS: tuple[type[Policy], ...] = (
-    policies.AdaptiveGraphLinUCB,
-    policies.FixedState,
-    policies.JointLazyGraphLinUCB,
-    policies.LinUCB,
-    policies.PooledGraphLinUCB,
-    policies.RandomState,
-    policies.ScalarLinUCB,
-)
-TOLD_LOSSES: Kinds = {cls.__name__: _losses(cls) for cls in (*LAZY.values(), *OTHERS)}
-TOLD_GRADIENTS: Kinds = {
-    cls.__name__: _gradients(cls) for cls in (policies.FollowThePerturbedLeader, policies.LazyOGD)
-}
-POLICIES: Kinds = {**TOLD_LOSSES, **TOLD_GRADIENTS}
+def _lazy() -> dict[str, type[LazyPolicy]]:
+    """The policies that another one can have inside."""
+    return {name: POLICIES[name] for name in POLICIES if is_inner(POLICIES[name])}
+
+
 FIRST = {"problem", "domain"}  # the argument that is always the world's
 
 
 def check_policy(settings: Settings, where: str) -> None:
     """Refuse a description that names what does not exist."""
-    name, kind = kind_of(settings, POLICIES, where)
+    name, kind = kind_of(settings, KINDS, where)
     for key in sorted(FIRST & settings.keys()):
         raise InvalidInput(f"{where}.{key} is the world's; leave it out")
-    also = frozenset({"binary"}) if name in TOLD_LOSSES else frozenset()
+    also = frozenset() if is_told_gradients(POLICIES[name]) else frozenset({"binary"})
     if "then" in kind.options:  # options of the policy inside are passed on to it
         default = signature(kind.make).parameters["then"].default
         if default is None:  # it depends on what is believed of the losses
             paper = "radius" in settings
             default = policies.LazyGraphLinUCB if paper else policies.SteadyGraphLinUCB
         then = settings.get("then", default.__name__)
-        if then not in LAZY:
-            raise InvalidInput(f"{where}.then = {then!r} is unknown; {did_you_mean(then, LAZY)}")
-        also |= TOLD_LOSSES[then].options - FIRST
+        lazy = _lazy()
+        if then not in lazy:
+            raise InvalidInput(f"{where}.then = {then!r} is unknown; {suggestion(then, lazy)}")
+        also |= KINDS[then].options - FIRST
     check(settings, {name: kind}, where, also=also)
     radius = settings.get("radius")
     if name == policies.ScalarLinUCB.__name__ and isinstance(radius, dict):
@@ -94,19 +82,20 @@ def make_policy(
 ) -> Policy | GradientPolicy:
     """The policy that is described, for a world.
 
-    >>> from trimtab.sweep.world_kinds import make_world
+    >>> from trimtab.sweeps.world_kinds import make_world
     >>> world = make_world({"kind": "linear", "graph": {"kind": "ring", "knobs": 3}}, seed=1)
     >>> settings = {"kind": "LinUCB", "start": 0.5, "radius": {"sigma": "world", "norm": "world"}}
     >>> make_policy(settings, world, seed=2, horizon=100).start
     array([0.5, 0.5, 0.5])
     """
-    kind = POLICIES[settings["kind"]]
+    policy = POLICIES[settings["kind"]]
+    kind = KINDS[settings["kind"]]
     options = {"seed": seed, **settings}
     options = {
         key: value for key, value in options.items() if key in kind.options or key in settings
     }
     del options["kind"]
-    if settings["kind"] in TOLD_GRADIENTS:
+    if is_told_gradients(policy):
         if not isinstance(world, Adversarial):
             raise InvalidInput(f"{settings['kind']} plays in worlds of kind 'adversarial' only")
         options = {"horizon": horizon, "lipschitz": "world", **options}
@@ -124,7 +113,7 @@ def make_policy(
         if options.get("reg") == "balanced":
             options["reg"] = _balanced(options.get("radius"))
         if "then" in options:
-            options["then"] = LAZY[options["then"]]
+            options["then"] = POLICIES[options["then"]]
     if np.ndim(options["start"]) == 0:
         options["start"] = np.full(knobs, options["start"])
     made: Policy | GradientPolicy = kind.make(first, **options)

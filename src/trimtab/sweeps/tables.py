@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.errors import InvalidInput
-from trimtab.sweep.settings import did_you_mean, text
+from trimtab.registry import suggestion
+from trimtab.sweeps.settings import text
 
 if TYPE_CHECKING:
-    from trimtab.sweep.results import Results
+    from trimtab.sweeps.results import Results
 
 
 def save(results: Results, path: str | os.PathLike[str]) -> None:
@@ -24,7 +25,7 @@ def save(results: Results, path: str | os.PathLike[str]) -> None:
     writer = WRITERS.get(target.suffix)
     if writer is None:
         raise InvalidInput(
-            f"{target} has the ending {target.suffix!r}; {did_you_mean(target.suffix, WRITERS)}"
+            f"{target} has the ending {target.suffix!r}; {suggestion(target.suffix, WRITERS)}"
         )
     for name, content in writer(results, target.name).items():
         draft = target.with_name(f".{name}.{os.getpid()}.draft")

@@ -16,10 +16,10 @@ from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
 from trimtab.policies import GradientPolicy, Policy
 from trimtab.sim.play import play
-from trimtab.sweep.blas import one_blas_thread
-from trimtab.sweep.policy_kinds import make_policy
-from trimtab.sweep.settings import Settings, digest
-from trimtab.sweep.world_kinds import AnyWorld, make_world
+from trimtab.sweeps.blas import one_blas_thread
+from trimtab.sweeps.policy_kinds import make_policy
+from trimtab.sweeps.settings import Settings, digest
+from trimtab.sweeps.world_kinds import AnyWorld, make_world
 
 FORMAT = 1  # of runs: raised when the same description would give other numbers
 

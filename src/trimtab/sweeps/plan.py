@@ -11,11 +11,11 @@ from typing import Any
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput
-from trimtab.sweep.functions import describe
-from trimtab.sweep.policy_kinds import check_policy
-from trimtab.sweep.run import FORMAT, Run
-from trimtab.sweep.settings import Settings, digest, expand, plain
-from trimtab.sweep.world_kinds import check_world
+from trimtab.sweeps.functions import describe
+from trimtab.sweeps.policy_kinds import check_policy
+from trimtab.sweeps.run import FORMAT, Run
+from trimtab.sweeps.settings import Settings, digest, expand, plain
+from trimtab.sweeps.world_kinds import check_world
 
 Described = Mapping[str, Any] | Callable[..., Any]
 

@@ -7,13 +7,14 @@ nothing that Python would not say in the same words.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.sweep.settings import Settings, did_you_mean
+from trimtab.registry import Registry, suggestion
+from trimtab.sweeps.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,30 @@ class Kind:
 Kinds = Mapping[str, Kind]
 
 
+class Listed(Mapping[str, Kind]):
+    """What a registry lists, as kinds; what joins it later is there too.
+
+    Args:
+        registry: the list.
+        kind: the kind of one entry of it.
+        beside: kinds that are in no list.
+    """
+
+    def __init__(
+        self, registry: Registry, kind: Callable[[Any], Kind], *, beside: Kinds | None = None
+    ) -> None:
+        self._registry, self._kind, self._beside = registry, cache(kind), beside or {}
+
+    def __getitem__(self, name: str) -> Kind:
+        return self._beside[name] if name in self._beside else self._kind(self._registry[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._registry, *self._beside))
+
+    def __len__(self) -> int:
+        return len(self._registry) + len(self._beside)
+
+
 def kind_of(settings: Any, kinds: Kinds, where: str) -> tuple[str, Kind]:
     """The kind that the settings name; where there is only one, they need not."""
     if not isinstance(settings, dict):
@@ -55,7 +80,7 @@ def kind_of(settings: Any, kinds: Kinds, where: str) -> tuple[str, Kind]:
     if name is None:
         raise InvalidInput(f"{where} has no kind; choose one of {', '.join(sorted(kinds))}")
     if not isinstance(name, str) or name not in kinds:
-        raise InvalidInput(f"{where}.kind = {name!r} is unknown; {did_you_mean(name, kinds)}")
+        raise InvalidInput(f"{where}.kind = {name!r} is unknown; {suggestion(name, kinds)}")
     return name, kinds[name]
 
 
@@ -66,7 +91,7 @@ def check(settings: Any, kinds: Kinds, where: str, *, also: frozenset[str] = fro
     for key, value in settings.items():
         if key != "kind" and key not in known:
             raise InvalidInput(
-                f"{where}.{key} is no option of {name}; {did_you_mean(key, known | {'kind'})}"
+                f"{where}.{key} is no option of {name}; {suggestion(key, known | {'kind'})}"
             )
         if key in kind.parts and isinstance(value, dict):
             check(value, kind.parts[key], f"{where}.{key}")

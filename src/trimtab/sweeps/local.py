@@ -10,8 +10,8 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from multiprocessing.connection import wait
 
-from trimtab.sweep.run import Outcome, Run, carry_out
-from trimtab.sweep.worker import Worker
+from trimtab.sweeps.run import Outcome, Run, carry_out
+from trimtab.sweeps.worker import Worker
 
 Batch = list[tuple[Run, Outcome]]
 MOST_ATTEMPTS = 3  # of a run that ends its worker

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from tests.sweep.test_sweep import RING, every_policy
+from tests.sweeps.test_sweep import RING, every_policy
 from trimtab.policies import Policy
 from trimtab.sim.worlds import World
-from trimtab.sweep import Results, sweep
-from trimtab.sweep.local import Batch, in_processes
-from trimtab.sweep.run import Run
+from trimtab.sweeps import Results, sweep
+from trimtab.sweeps.local import Batch, in_processes
+from trimtab.sweeps.run import Run
 
 PATIENCE = 120.0  # seconds to wait for another process, on a machine that has others to do
 
@@ -139,7 +139,7 @@ def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         made.append(len(runs))
         return in_processes(runs, workers, **options)
 
-    monkeypatch.setattr("trimtab.sweep.conduct.in_processes", counted)
+    monkeypatch.setattr("trimtab.sweeps.conduct.in_processes", counted)
     resumed = sweep(**THOUSAND, store=path, workers=2)
     assert made == [1000 - len(kept)]
     assert stored(path).items() >= kept.items()
@@ -156,7 +156,7 @@ def test_the_same_bits_in_many_processes() -> None:
 
 SLEEP = 60.0
 SLEEPERS = """
-from tests.sweep.test_sweep_local import RING, sleeps
+from tests.sweeps.test_sweep_local import RING, sleeps
 from trimtab.sim.sweep import sweep
 sweep({"x": sleeps}, {"ring": RING}, seeds=2, horizon=5, workers=2)
 """
@@ -218,8 +218,8 @@ def test_an_interrupt_without_a_store_says_so(monkeypatch: pytest.MonkeyPatch) -
     def interrupt(world: World, seed: int) -> Policy:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tests.sweep.test_sweep.a_policy", interrupt)
-    monkeypatch.setattr(interrupt, "__module__", "tests.sweep.test_sweep")
+    monkeypatch.setattr("tests.sweeps.test_sweep.a_policy", interrupt)
+    monkeypatch.setattr(interrupt, "__module__", "tests.sweeps.test_sweep")
     monkeypatch.setattr(interrupt, "__qualname__", "a_policy")
     with pytest.raises(KeyboardInterrupt, match=r"after 0 of 1 runs, which are lost"):
         sweep({"x": interrupt}, {"ring": RING}, seeds=1, horizon=3, workers=1)
@@ -263,7 +263,9 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     settings = {**THOUSAND, "workers": 2}
-    script.write_text(f"from trimtab.sweep import sweep\nsweep(**{settings!r})\n", encoding="utf-8")
+    script.write_text(
+        f"from trimtab.sweeps import sweep\nsweep(**{settings!r})\n", encoding="utf-8"
+    )
     child = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=False, timeout=PATIENCE
     )

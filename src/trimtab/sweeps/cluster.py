@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.sweep.local import Batch
-from trimtab.sweep.run import Outcome, Run, carry_out
+from trimtab.sweeps.local import Batch
+from trimtab.sweeps.run import Outcome, Run, carry_out
 
 Client = Any  # Dask's own types say too little
 AHEAD = 2  # runs submitted per thread of the cluster: one is made while another waits

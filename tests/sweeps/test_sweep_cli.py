@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from tests.sweep.test_sweep import EXAMPLE
+from tests.sweeps.test_sweep import EXAMPLE
 from trimtab.cli.sweep import sweep as sweep_command
 from trimtab.errors import InvalidInput
-from trimtab.sweep import read_spec, sweep
+from trimtab.sweeps import read_spec, sweep
 
 
 def command(*arguments: str) -> Result:

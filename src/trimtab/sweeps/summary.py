@@ -11,12 +11,12 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
-from trimtab.sweep.settings import did_you_mean
+from trimtab.registry import suggestion
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from trimtab.sweep.results import Results
+    from trimtab.sweeps.results import Results
 
 LEVEL = 0.95
 WIDTH = 200  # of the text form at most; tables are as wide as they need to be
@@ -96,7 +96,7 @@ def summarize(results: Results, baseline: str | None) -> Summary:
         results.provenance["settings"]["worlds"],
     )
     if baseline is not None and baseline not in policies:
-        raise InvalidInput(f"baseline = {baseline!r}; {did_you_mean(baseline, policies)}")
+        raise InvalidInput(f"baseline = {baseline!r}; {suggestion(baseline, policies)}")
     lines = []
     for world in worlds:
         reference = None if baseline is None else results.of(baseline, world)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,19 +52,6 @@ def digest(settings: Any) -> str:
     True
     """
     return hashlib.sha256(text(settings).encode()).hexdigest()
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error about an unknown word: the nearest known one, and all of them.
-
-    >>> did_you_mean("raduis", ["radius", "reg"])
-    "did you mean 'radius'? (known: radius, reg)"
-    """
-    names = sorted(known)
-    lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(str(word).lower(), lower, n=1, cutoff=0.5)
-    guess = f"did you mean {lower[near[0]]!r}? " if near else ""
-    return f"{guess}(known: {', '.join(names)})"
 
 
 def expand(name: str, settings: Settings) -> dict[str, Settings]:

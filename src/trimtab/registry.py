@@ -1,0 +1,105 @@
+"""Lists that users may join: policies, worlds and bases, each by its public name.
+
+Something joins by the decorator `register` of its list, or by an entry point of the list's group
+in the package that has it; the command line finds the latter without any import. What is in a
+list can be restored from snapshots, described in specs and sweeps, and is simulated by `advise`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from trimtab.errors import InvalidInput
+
+T = TypeVar("T")
+LONGEST = 60  # characters of a word that are compared
+MOST = 20  # words to choose from that one message lists
+
+
+class Registry(Mapping[str, Any]):
+    """What goes by which name.
+
+    >>> greetings = Registry("greeting", group="example.greetings")
+    >>> @greetings.register
+    ... def hello(): ...
+    >>> list(greetings), "hello" in greetings
+    (['hello'], True)
+
+    Args:
+        what: the thing, in one word, for messages.
+        group: of the entry points by which packages join.
+    """
+
+    def __init__(self, what: str, *, group: str) -> None:
+        self.what, self.group = what, group
+        self._own: dict[str, Any] = {}
+
+    def register(self, thing: T) -> T:
+        """Add a class or function under its own name; a decorator.
+
+        Raises:
+            InvalidInput: another one has this name.
+        """
+        name = getattr(thing, "__name__", "")
+        known = self._own.get(name, thing)
+        if not name or (known.__module__, known.__qualname__) != _home(thing):
+            raise InvalidInput(f"there is a {self.what} {name!r} already; choose another name")
+        self._own[name] = thing
+        return thing
+
+    def named(self, name: Any) -> Any:
+        """What goes by this name.
+
+        Raises:
+            InvalidInput: nothing does.
+        """
+        if isinstance(name, str) and name in self:
+            return self[name]
+        raise InvalidInput(f"{self.what} {name!r} is unknown; {suggestion(name, self)}")
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._own and name in self._points:
+            self.register(self._points[name].load())
+        return self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._own, *self._points)))
+
+    def __len__(self) -> int:
+        return len({*self._own, *self._points})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._points
+
+    @cached_property
+    def _points(self) -> dict[str, Any]:
+        return {point.name: point for point in entry_points(group=self.group)}
+
+
+def _home(thing: Any) -> tuple[str, str]:
+    return thing.__module__, thing.__qualname__
+
+
+def suggestion(word: object, options: Iterable[str]) -> str:
+    """What to write instead of a word that is not among the options.
+
+    >>> suggestion("logg", ["linear", "log"])
+    "did you mean 'log'?"
+    >>> suggestion("cubic", ["linear", "log"])
+    "choose 'linear' or 'log'"
+    """
+    known = list(options)
+    small = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(str(word)[:LONGEST].lower(), small, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {small[near[0]]!r}?"
+    if not known:
+        return "there are none to choose from"
+    words = [repr(name) for name in known[:MOST]]
+    if len(known) > MOST:
+        words.append(f"one of {len(known) - MOST} more")
+    return "choose " + " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -1,0 +1,131 @@
+"""A policy of one's own: registered once, it is restored, swept, specified and advised on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import trimtab as tt
+from trimtab.cli import app
+from trimtab.errors import InvalidInput
+from trimtab.live import Spec
+from trimtab.policies import LazyPolicy, Told
+from trimtab.policies.registry import POLICIES
+from trimtab.registry import Registry
+from trimtab.sweeps.policy_kinds import check_policy, make_policy
+
+SPEC = """
+name = "mine"
+[knobs.a]
+low = 0.0
+high = 1.0
+start = 0.5
+[objectives.x]
+knobs = ["a"]
+low = 0.0
+high = 1.0
+[policy]
+kind = "EveryHundred"
+factor = 3.0
+"""
+PACKAGE = """
+from trimtab.policies import LazyPolicy, Told
+
+class FromAfar(LazyPolicy):
+    def _check(self) -> Told:
+        return self._told(self.learner.estimators.triggered(), None)
+"""
+
+
+class EveryHundred(LazyPolicy):
+    """Algorithm 1 with a review every 100 rounds."""
+
+    def _check(self) -> Told:
+        triggered = self.learner.estimators.triggered()
+        if triggered.size or self._review_due():
+            return self._told(triggered, self._solve_globally())
+        return self._told(triggered, None)
+
+    @property
+    def _review_at(self) -> int:
+        return self._last_global + 100
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(POLICIES, "_own", dict(POLICIES._own))
+    POLICIES.register(EveryHundred)
+
+
+def test_every_policy_is_public() -> None:
+    assert set(POLICIES) <= set(tt.__all__)
+
+
+@pytest.mark.usefixtures("registered")
+def test_it_is_restored_bit_for_bit() -> None:
+    world = tt.worlds.quadratic(tt.Graph.complete(3), seed=1)
+    policy = EveryHundred(world.problem, start=[0.5] * 3)
+    tt.play(policy, world, horizon=250)
+    again = tt.restore(world.problem, policy.snapshot())
+    assert isinstance(again, EveryHundred)
+    for each in (policy, again):
+        tt.play(each, world, horizon=250, seed=7)
+    assert np.array_equal(policy.ask(), again.ask())
+
+
+@pytest.mark.usefixtures("registered")
+def test_it_is_swept() -> None:
+    world = tt.worlds.quadratic(tt.Graph.complete(3), seed=1)
+    settings = {"kind": "EveryHundred", "start": 0.5, "radius": 1.0}
+    check_policy(settings, "policies.mine")
+    assert isinstance(make_policy(settings, world, seed=1, horizon=10), EveryHundred)
+
+
+@pytest.mark.usefixtures("registered")
+def test_it_is_in_a_spec() -> None:
+    policy = Spec.parse(SPEC).new_policy(seed=1)
+    assert isinstance(policy, EveryHundred)
+    with pytest.raises(InvalidInput, match=r"policy\.factr"):
+        Spec.parse(SPEC.replace("factor", "factr"))
+
+
+@pytest.mark.usefixtures("registered")
+def test_it_is_advised_on_and_the_doctor_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(SPEC, encoding="utf-8")
+    shown = CliRunner().invoke(app, ["doctor", str(path)])
+    assert shown.exit_code == 0, shown.output
+    assert "EveryHundred" in shown.output
+
+
+def test_a_spec_with_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="EveryHundred"):
+        Spec.parse(SPEC)
+
+
+def test_a_package_joins_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "afar.py").write_text(PACKAGE, encoding="utf-8")
+    info = tmp_path / "afar-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: afar\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trimtab.policies]\nFromAfar = afar:FromAfar\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    policies = Registry("policy", group="trimtab.policies")
+    assert "FromAfar" in policies
+    assert LazyPolicy in policies.named("FromAfar").__mro__
+
+
+def test_two_policies_cannot_have_one_name() -> None:
+    def clash() -> None: ...
+
+    clash.__name__ = "LinUCB"
+    with pytest.raises(InvalidInput, match="already"):
+        POLICIES.register(clash)
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(InvalidInput, match="did you mean 'LazyOGD'"):
+        POLICIES.named("LazyODG")
