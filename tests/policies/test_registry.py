@@ -15,7 +15,7 @@ from trimtab.live import Spec
 from trimtab.policies import LazyPolicy, Told
 from trimtab.policies.registry import POLICIES
 from trimtab.registry import Registry
-from trimtab.sweeps.policy_kinds import check_policy, make_policy
+from trimtab.sweeps.describe.policies import check_policy, make_policy
 
 SPEC = """
 name = "mine"

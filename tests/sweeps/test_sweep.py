@@ -22,13 +22,13 @@ from trimtab.policies.registry import POLICIES, is_told_gradients, is_told_losse
 from trimtab.sim.worlds import World
 from trimtab.sweeps import Results, read_spec, sweep
 from trimtab.sweeps.blas import one_blas_thread
+from trimtab.sweeps.describe.policies import make_policy
+from trimtab.sweeps.describe.settings import expand
+from trimtab.sweeps.describe.worlds import GRAPHS, WORLDS, check_world, make_world
 from trimtab.sweeps.plan import plan
-from trimtab.sweeps.policy_kinds import make_policy
 from trimtab.sweeps.run import Numbers, Outcome, Run, carry_out, seeds_of
-from trimtab.sweeps.settings import expand
 from trimtab.sweeps.store import Store
 from trimtab.sweeps.summary import mean, ratio
-from trimtab.sweeps.world_kinds import GRAPHS, WORLDS, check_world, make_world
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ring-sweep.toml"
 RING: dict[str, Any] = {
@@ -293,7 +293,7 @@ def test_every_kind_of_world_can_be_described(kind: str) -> None:
     ],
 )
 def test_graphs_by_name(settings: dict[str, Any], graph: tt.Graph) -> None:
-    from trimtab.sweeps.kinds import make
+    from trimtab.sweeps.describe.kinds import make
 
     assert make(settings, GRAPHS) == graph
 
@@ -813,7 +813,7 @@ def test_a_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_kind_is_documented() -> None:
-    from trimtab.sweeps.world_kinds import ADVERSARIES, BASES, DOMAINS, NOISES
+    from trimtab.sweeps.describe.worlds import ADVERSARIES, BASES, DOMAINS, NOISES
 
     page = (EXAMPLE.parents[1] / "docs" / "sweeps.md").read_text(encoding="utf-8")
     groups = (WORLDS, GRAPHS, NOISES, BASES, DOMAINS, ADVERSARIES, POLICIES)

@@ -13,12 +13,12 @@ from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput
 from trimtab.sweeps.cluster import check_client, on_cluster
+from trimtab.sweeps.describe.settings import Settings
 from trimtab.sweeps.local import Batch, in_processes, in_this_process
 from trimtab.sweeps.plan import Described, Plan, plan
 from trimtab.sweeps.progress import progress_bar
 from trimtab.sweeps.results import Results, gather
 from trimtab.sweeps.run import Run
-from trimtab.sweeps.settings import Settings
 from trimtab.sweeps.store import Store
 
 if TYPE_CHECKING:

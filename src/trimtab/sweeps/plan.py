@@ -11,11 +11,11 @@ from typing import Any
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput
-from trimtab.sweeps.functions import describe
-from trimtab.sweeps.policy_kinds import check_policy
+from trimtab.sweeps.describe.functions import describe
+from trimtab.sweeps.describe.policies import check_policy
+from trimtab.sweeps.describe.settings import Settings, digest, expand, plain
+from trimtab.sweeps.describe.worlds import check_world
 from trimtab.sweeps.run import FORMAT, Run
-from trimtab.sweeps.settings import Settings, digest, expand, plain
-from trimtab.sweeps.world_kinds import check_world
 
 Described = Mapping[str, Any] | Callable[..., Any]
 

@@ -17,9 +17,9 @@ from trimtab.errors import InvalidInput
 from trimtab.policies import GradientPolicy, Policy
 from trimtab.sim.play import play
 from trimtab.sweeps.blas import one_blas_thread
-from trimtab.sweeps.policy_kinds import make_policy
-from trimtab.sweeps.settings import Settings, digest
-from trimtab.sweeps.world_kinds import AnyWorld, make_world
+from trimtab.sweeps.describe.policies import make_policy
+from trimtab.sweeps.describe.settings import Settings, digest
+from trimtab.sweeps.describe.worlds import AnyWorld, make_world
 
 FORMAT = 1  # of runs: raised when the same description would give other numbers
 

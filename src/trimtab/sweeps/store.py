@@ -18,9 +18,9 @@ from typing import Any, Self
 import numpy as np
 
 from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.sweeps.describe.settings import Settings, digest, text
 from trimtab.sweeps.plan import Plan
 from trimtab.sweeps.run import ARRAYS, Numbers, Outcome, Run
-from trimtab.sweeps.settings import Settings, digest, text
 
 APPLICATION = 0x7474_5357  # marks the file as ours
 LAYOUT = 1  # of the tables

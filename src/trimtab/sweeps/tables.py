@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.errors import InvalidInput
 from trimtab.registry import suggestion
-from trimtab.sweeps.settings import text
+from trimtab.sweeps.describe.settings import text
 
 if TYPE_CHECKING:
     from trimtab.sweeps.results import Results

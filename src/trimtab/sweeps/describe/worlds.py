@@ -14,9 +14,9 @@ from trimtab.sim import worlds
 from trimtab.sim.recommender import recommender
 from trimtab.sim.worlds import Adversarial, Drifting, World
 from trimtab.sim.worlds.registry import WORLDS as WORLD_LIST
-from trimtab.sweeps import graphs
-from trimtab.sweeps.kinds import Kind, Kinds, Listed, check, make
-from trimtab.sweeps.settings import Settings, text
+from trimtab.sweeps.describe import graphs
+from trimtab.sweeps.describe.kinds import Kind, Kinds, Listed, check, make
+from trimtab.sweeps.describe.settings import Settings, text
 
 AnyWorld = World | Drifting | Adversarial
 

@@ -26,9 +26,9 @@ from trimtab.policies.registry import POLICIES, is_told_gradients
 from trimtab.policies.wrapper import is_inner
 from trimtab.registry import suggestion
 from trimtab.sim.worlds import Adversarial, Drifting, World
-from trimtab.sweeps.kinds import Kind, Kinds, Listed, check, kind_of
-from trimtab.sweeps.settings import Settings
-from trimtab.sweeps.world_kinds import AnyWorld
+from trimtab.sweeps.describe.kinds import Kind, Kinds, Listed, check, kind_of
+from trimtab.sweeps.describe.settings import Settings
+from trimtab.sweeps.describe.worlds import AnyWorld
 
 PARTS: dict[str, Kinds] = {"radius": {"Confidence": Kind(Confidence)}}
 
@@ -82,7 +82,7 @@ def make_policy(
 ) -> Policy | GradientPolicy:
     """The policy that is described, for a world.
 
-    >>> from trimtab.sweeps.world_kinds import make_world
+    >>> from trimtab.sweeps.describe.worlds import make_world
     >>> world = make_world({"kind": "linear", "graph": {"kind": "ring", "knobs": 3}}, seed=1)
     >>> settings = {"kind": "LinUCB", "start": 0.5, "radius": {"sigma": "world", "norm": "world"}}
     >>> make_policy(settings, world, seed=2, horizon=100).start

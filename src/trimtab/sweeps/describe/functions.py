@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.sweeps.settings import Settings
+from trimtab.sweeps.describe.settings import Settings
 
 
 def describe(function: Callable[..., Any], where: str) -> Settings:
     """The function's address and a digest of its source: what its runs are stored under.
 
-    >>> from trimtab.sweeps.graphs import ring
+    >>> from trimtab.sweeps.describe.graphs import ring
     >>> describe(ring, "worlds.mine")
-    {'function': 'trimtab.sweeps.graphs:ring', 'source': '...'}
+    {'function': 'trimtab.sweeps.describe.graphs:ring', 'source': '...'}
 
     Raises:
         InvalidInput: it is not defined at the top of a module, where workers can find it.

@@ -14,7 +14,7 @@ from typing import Any
 
 from trimtab.errors import InvalidInput
 from trimtab.registry import Registry, suggestion
-from trimtab.sweeps.settings import Settings
+from trimtab.sweeps.describe.settings import Settings
 
 
 @dataclass(frozen=True)

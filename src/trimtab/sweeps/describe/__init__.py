@@ -1,0 +1,1 @@
+"""How a sweep is described: plain settings, and the kinds of things that they name."""
