@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from pydoc import locate
 
 import pytest
 
@@ -43,10 +44,10 @@ def test_errata_are_the_deviations() -> None:
 def test_named_tests_exist(name: str) -> None:
     defined = {
         match
-        for path in (ROOT / "tests").glob("*.py")
+        for path in (ROOT / "tests").rglob("*.py")
         for match in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
     }
-    files = {path.stem for path in (ROOT / "tests").glob("*.py")}
+    files = {path.stem for path in (ROOT / "tests").rglob("*.py")}
     named = set(re.findall(r"test_\w+", (ROOT / "docs" / name).read_text(encoding="utf-8")))
     assert named <= defined | files
     if name == "paper-map.md":
@@ -60,3 +61,19 @@ def test_every_public_name_is_documented() -> None:
     pages = readme + "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").glob("*.md"))
     missing = [name for name in tt.__all__ if not re.search(rf"\b{name}\b", pages)]
     assert not missing
+
+
+def test_the_walk_for_newcomers_leads_somewhere() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walk = text.partition("## Where does X live?")[2].partition("\n## ")[0]
+    paths = re.findall(r"^\| .+\? \| `(.+)` \|$", walk, flags=re.MULTILINE)
+    assert len(paths) >= 20
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
+
+
+def test_code_that_the_paper_map_names_exists() -> None:
+    rooms = {path.stem for path in (ROOT / "src" / "trimtab").iterdir()} | {"bases", "worlds"}
+    text = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`(\w+\.[\w.]+)", text) if name.split(".")[0] in rooms}
+    assert len(named) > 50
+    assert sorted(name for name in named if not locate(f"trimtab.{name}")) == []

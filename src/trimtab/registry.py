@@ -51,6 +51,11 @@ class Registry(Mapping[str, Any]):
         self._own[name] = thing
         return thing
 
+    def remove(self, name: str) -> None:
+        """Give back a name that was registered."""
+        if self._own.pop(name, None) is None:
+            raise self._unknown(name)
+
     def named(self, name: Any) -> Any:
         """What goes by this name.
 
@@ -59,7 +64,10 @@ class Registry(Mapping[str, Any]):
         """
         if isinstance(name, str) and name in self:
             return self[name]
-        raise InvalidInput(f"{self.what} {name!r} is unknown; {suggestion(name, self)}")
+        raise self._unknown(name)
+
+    def _unknown(self, name: Any) -> InvalidInput:
+        return InvalidInput(f"{self.what} {name!r} is unknown; {suggestion(name, self)}")
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._own and name in self._points:

@@ -59,7 +59,7 @@ def run(name, step=lambda at: None):
 KILL = (
     RUN
     + """
-from trimtab.live.database import STEPS as JOURNAL_STEPS
+from trimtab.live.store.database import STEPS as JOURNAL_STEPS
 run("warm").close()  # compiled, and the tables are made
 for fatal in (*JOURNAL_STEPS, *module.STEPS):
     for left in map(int, sys.argv[3:]):

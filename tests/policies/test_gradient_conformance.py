@@ -1,6 +1,6 @@
 """What every gradient policy promises, whatever its schedule.
 
-A policy joins by one line in POLICIES; the promises are those of tests/test_conformance.py.
+A policy joins by one line in POLICIES; the promises are those of `test_conformance.py`.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ DAMAGED: dict[str, tuple[str, dict[str, Any]]] = {
     "two clocks": ("damaged: rounds has shape (2,), expected ()", {"rounds": np.zeros(2)}),
     "two budgets": ("damaged: budget has shape (2,)", {"budget": np.array([1, 2])}),
     "a state outside": ("state[0] = 2.0 is outside", {"state": np.full(4, 2.0)}),
-    "no policy of ours": ("this trimtab knows", {"policy": "OGD"}),
+    "no policy of ours": ("did you mean 'LazyOGD'", {"policy": "OGD"}),
 }
 
 

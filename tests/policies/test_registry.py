@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -55,9 +56,10 @@ class EveryHundred(LazyPolicy):
 
 
 @pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(POLICIES, "_own", dict(POLICIES._own))
+def registered() -> Iterator[None]:
     POLICIES.register(EveryHundred)
+    yield
+    POLICIES.remove("EveryHundred")
 
 
 def test_every_policy_is_public() -> None:

@@ -42,7 +42,7 @@ THOUSAND: dict[str, Any] = {
 }
 CHILD = """
 import json, sys
-from trimtab.sim.sweep import sweep
+from trimtab.sweeps import sweep
 sweep(**json.loads(sys.argv[1]))
 """
 COMMAND = """
@@ -157,7 +157,7 @@ def test_the_same_bits_in_many_processes() -> None:
 SLEEP = 60.0
 SLEEPERS = """
 from tests.sweeps.test_sweep_local import RING, sleeps
-from trimtab.sim.sweep import sweep
+from trimtab.sweeps import sweep
 sweep({"x": sleeps}, {"ring": RING}, seeds=2, horizon=5, workers=2)
 """
 

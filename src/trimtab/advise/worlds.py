@@ -1,12 +1,12 @@
 r"""Worlds to rank variants in: draws from what the recommended policies believe.
 
-The parameters are drawn from the prior that the policies learn with (`estimators.prior`). What that
+The parameters are drawn from the prior that the policies learn with (`learn.prior`). What that
 leaves open is drawn as well. The unit of a loss is 1 / weight: losses that matter equally are
 equal. Where nothing is told, a loss changes by about one unit over the domain,
 
     log S ~ N(0, 0.5^2),    log(sigma / S) ~ N(-log 12, 1.2^2),
 
-the second of which is what the policies take for likely (`estimators.empirical_bayes`). The noises
+the second of which is what the policies take for likely (`learn.empirical_bayes`). The noises
 of different criteria differ by a factor of about 1.6. Where the noise is told, the same relation
 gives the spread. Where the range of the total loss is told, spreads add up to it at most.
 """

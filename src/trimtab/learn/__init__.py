@@ -1,4 +1,4 @@
-"""Estimators: what is known of each criterion, and how surely."""
+"""Learning: what is known of each criterion, and how surely."""
 
 from trimtab.learn.confidence import Confidence, Radius, as_radius
 from trimtab.learn.lack_of_fit import LackOfFit, lack_of_fit

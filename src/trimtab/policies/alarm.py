@@ -69,7 +69,7 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
         |ybar_segment - ybar_earlier| > c sigma sqrt(1 / n + 1 / N + g (n + N) / 3),
 
     where c grows slowly with the clock, and the last term is how far the level may have wandered
-    (`estimators.level`) between the two means.
+    (`learn.level`) between the two means.
 
     A criterion without earlier losses is compared with what the model expects. The model may be
     wrong, so that one such criterion rings nothing; but if a third of all criteria is far off, the

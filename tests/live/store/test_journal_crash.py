@@ -26,8 +26,8 @@ from trimtab.live.store.sqlite_database import SqliteDatabase, turns
 PRELUDE = """
 import os, signal, sys, time
 from datetime import datetime, UTC
-from trimtab.live.event import Draft
-from trimtab.live.opening import open_journal
+from trimtab.live.store.event import Draft
+from trimtab.live.store.opening import open_journal
 def tell(x, key=None):
     return Draft(kind="tell", payload={"x": x}, at=datetime(2026, 1, 1, tzinfo=UTC), key=key)
 url = sys.argv[1]
@@ -39,7 +39,7 @@ url = sys.argv[1]
 APPEND = (
     PRELUDE
     + """
-from trimtab.live.database import STEPS
+from trimtab.live.store.database import STEPS
 def run(tuner, fatal, left):
     def step(name):
         nonlocal left
@@ -370,7 +370,7 @@ def test_without_psycopg_it_says_what_to_install() -> None:
 import sys
 sys.modules["psycopg"] = None
 from trimtab.errors import InvalidInput
-from trimtab.live.opening import open_journal
+from trimtab.live.store.opening import open_journal
 try:
     open_journal("postgresql://host/db")
 except InvalidInput as error:

@@ -43,7 +43,7 @@ class JointLazyGraphLinUCB(LazyPolicy):
     not, no bound holds.
 
     Told nothing but the problem and the start, it learns with a `Prior` of the criteria and of
-    the factors (`estimators.joint_prior`): one spread and one noise of all factors, learned at
+    the factors (`learn.joint.prior`): one spread and one noise of all factors, learned at
     every look until they are known, and :math:`\beta_J` makes the width a standard deviation of
     the posterior. Nothing is certified then.
 

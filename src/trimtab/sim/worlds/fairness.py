@@ -63,7 +63,7 @@ class Fairness(World):
     average; absolute gaps of small batches are too large on average.
 
     No basis holds such losses exactly. `theta` is their projection on the features at random
-    states, and `norms` its lengths; `estimators.lack_of_fit` says whether a basis will do.
+    states, and `norms` its lengths; `learn.lack_of_fit` says whether a basis will do.
     With ``units="logit"`` knobs are log-odds, in which rates are much straighter than in
     scores: see docs/fairness.md.
 
