@@ -135,23 +135,23 @@ def calls() -> dict[str, Call]:
     ).book.core
     return {
         "begin": (regression.begin, {"criteria": criteria}),
-        "add_round": (regression.add_round, {"losses": losses}),
+        "add_round": (regression.add_round, {"losses": losses, "limit": 1e100}),
         "add_rounds": (regression.add_rounds, {"losses": np.zeros((2, m))}),
-        "add_some": (regression.add_some, {"losses": losses, "count": ones, "common": 0}),
+        "add_some": (regression.add_some, {"losses": losses, "count": ones}),
         "add_owed": (
             regression.add_owed,
-            {"criteria": criteria, "mean": losses, "squares": losses, "common": 0, "skipped": 0},
+            {"criteria": criteria, "mean": losses, "squares": losses},
         ),
         "take_each": (
             regression.take_each,
             {"criteria": criteria, "phi": phi, "losses": losses, "count": ones},
         ),
-        "flush": (regression.flush, {"criteria": criteria, "common": 0}),
+        "flush": (regression.flush, {"criteria": criteria}),
         "flush_faded": (
             regression.flush_faded,
-            {"criteria": criteria, "common": 0, "rounds": 3, "memory": 10},
+            {"criteria": criteria, "rounds": 3, "memory": 10},
         ),
-        "forget": (regression.forget, {"criteria": criteria, "common": 0, "skipped": 0}),
+        "forget": (regression.forget, {"criteria": criteria}),
         "measure": (regression.measure, {"criteria": criteria, "factor": 2.0}),
         "predict": (
             _core.predict,
@@ -182,7 +182,6 @@ def calls() -> dict[str, Call]:
         "compare": (
             learned.compare,
             {
-                "common": 0,
                 "sigma": np.ones(m),
                 "misfit": np.ones(m),
                 "g": 0.1,
@@ -193,10 +192,12 @@ def calls() -> dict[str, Call]:
                 "own": np.empty(m, np.bool_),
             },
         ),
-        "TriggerQueue": (_core.TriggerQueue, {"due": ones, "n": ones.copy()}),
+        "TriggerQueue": (
+            _core.TriggerQueue,
+            {"due": ones, "n": ones.copy(), "counters": book.counters},
+        ),
         "put": (lcb.estimators.queue.put, {"criteria": criteria}),
         "fill": (features.core.fill, {"phi": phi, "state": half, "criteria": criteria}),
-        "all_linear": (features.core.all_linear, {"criteria": criteria, "knobs": knobs}),
         "Objective": (
             _core.Objective,
             {
@@ -218,6 +219,12 @@ def calls() -> dict[str, Call]:
         "within": (
             objective.within,
             {"low": low, "high": high, "level_offsets": level_offsets, "levels": levels},
+        ),
+        "objective.predict": (objective.predict, {"state": half, "criteria": criteria}),
+        "is_curved": (objective.is_curved, {"knobs": knobs, "criteria": criteria}),
+        "pruned": (
+            objective.pruned,
+            {"state": half, "current": half.copy(), "price": np.zeros(k), "share": 0.1},
         ),
         "minimise": (
             objective.minimise,
@@ -273,7 +280,7 @@ def calls() -> dict[str, Call]:
         "local.find": (local.find, {"around": criteria[:2]}),
         "local.update": (
             local.update,
-            {"triggered": criteria[:1], "common": 0, "factor": 2.0, "seed": 0},
+            {"triggered": criteria[:1], "factor": 2.0, "seed": 0},
         ),
         "Events": (
             _core.Events,
@@ -326,7 +333,7 @@ def test_a_door_takes_no_other_kind_of_array(name: str) -> None:
                 door(**given_ | {argument: wide})
 
 
-CONVERTED = {("fill", "state")}
+CONVERTED = {("fill", "state"), ("objective.predict", "state"), ("add_round", "losses")}
 FREE = {  # any length will do
     ("begin", "criteria"),
     ("flush", "criteria"),
@@ -339,8 +346,10 @@ FREE = {  # any length will do
     ("put", "criteria"),
     ("fill", "criteria"),
     ("fill", "state"),
-    ("all_linear", "criteria"),
-    ("all_linear", "knobs"),
+    ("objective.predict", "criteria"),
+    ("is_curved", "criteria"),
+    ("is_curved", "knobs"),
+    ("add_round", "losses"),
     ("all_within", "array"),
     ("dot_each", "criteria"),
     ("labels", "rows"),
@@ -376,7 +385,7 @@ def test_indices_outside_are_named() -> None:
     with pytest.raises(ValueError, match=r"criteria\[1\] = 99 is not an index below 6"):
         book.core.measure(np.array([0, 99]), 2.0)
     with pytest.raises(ValueError, match=r"criteria\[0\] = -1 is not"):
-        book.core.flush(np.array([-1]), 0)
+        book.core.flush(np.array([-1]))
 
 
 def test_a_search_needs_every_reader_of_its_knobs() -> None:

@@ -34,14 +34,16 @@ using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // around what may tak
 using HeldRegression = Held<Regression>;
 
 struct HeldQueue {
-    HeldQueue(const InIndices& due, const InIndices& n)
-        : kept{nb::cast(due), nb::cast(n)},
+    HeldQueue(const InIndices& due, const InIndices& n, const InIndices& counters)
+        : kept{nb::cast(due), nb::cast(n), nb::cast(counters)},
           tree(static_cast<std::size_t>(TriggerQueue::tree_size(size_of(view_of(due))))),
-          view{tree, view_of(due), sized(n, size_of(view_of(due)), "n")} {}
+          view{tree, view_of(due), sized(n, size_of(view_of(due)), "n")},
+          now(sized(counters, 3, "counters").data()) {}
 
     std::vector<nb::object> kept;
     std::vector<Index> tree;
     TriggerQueue view;
+    const Index* now;  // rounds that every criterion has seen
 };
 
 void read_regression(HeldRegression* self, nb::handle source) {
@@ -79,6 +81,7 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.cut = from.of<Index>("cut", size_of(to.low));
     to.excess = from.of<double>("excess", size_of(to.low));
     to.data = from.of<Index>("data", m);
+    to.counters = from.of<Index>("counters", 3);
 }
 
 ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) {
@@ -89,6 +92,16 @@ ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) 
 template <auto Method, class... Rest>
 void on_criteria(const HeldRegression& self, const InIndices& criteria, Rest... rest) {
     (self.view.*Method)(criteria_of(self, criteria), rest...);
+}
+
+// A loss of every criterion, for one round; -1 for anything else, which changes nothing.
+Index add_round(const HeldRegression& self, nb::handle losses, double limit) {
+    InReals given;
+    const Index m = self.view.criteria();
+    if (!nb::try_cast<InReals>(losses, given, false) || size_of(view_of(given)) != m ||
+        count_beyond(given.data(), m, limit) > 0)
+        return -1;
+    return self.view.add_round(view_of(given));
 }
 
 template <class T>
@@ -129,8 +142,8 @@ nb::object likelihood(const HeldRegression& self, const InIndices& criteria,
     return owned(std::move(found));
 }
 
-Index compare(const HeldRegression& self, Index common, const InReals& sigma, const InReals& misfit,
-              double g, Index few, Index enough, const Matrix<double>& heard, const OutReals& far,
+Index compare(const HeldRegression& self, const InReals& sigma, const InReals& misfit, double g,
+              Index few, Index enough, const Matrix<double>& heard, const OutReals& far,
               const Vector<bool>& own) {
     const Index m = self.view.criteria();
     const Reals rows = table(heard, 4, m, "heard");
@@ -143,7 +156,7 @@ Index compare(const HeldRegression& self, Index common, const InReals& sigma, co
                       slice(rows, m, 2 * m),
                       slice(rows, 2 * m, 3 * m),
                       slice(rows, 3 * m, 4 * m)};
-    return alarm.compare(self.view, common, sized(far, m, "far"), sized(own, m, "own"));
+    return alarm.compare(self.view, sized(far, m, "far"), sized(own, m, "own"));
 }
 
 void bind_regression(nb::module_& module) {
@@ -158,32 +171,25 @@ void bind_regression(nb::module_& module) {
                 self.view.begin_again(criteria_of(self, criteria));
             },
             "criteria"_a.noconvert())
-        .def(
-            "add_round",
-            [](const HeldRegression& self, const InReals& losses) {
-                return self.view.add_round(sized(losses, self.view.criteria(), "losses"));
-            },
-            "losses"_a.noconvert())
+        .def("add_round", &add_round, "losses"_a, "limit"_a)
         .def("add_rounds", &add_rounds<double>, "losses"_a.noconvert())
         .def("add_rounds", &add_rounds<float>, "losses"_a.noconvert())
         .def(
             "add_some",
-            [](const HeldRegression& self, const InReals& losses, const InIndices& count,
-               Index common) {
+            [](const HeldRegression& self, const InReals& losses, const InIndices& count) {
                 const Index m = self.view.criteria();
-                self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"), common);
+                self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"));
             },
-            "losses"_a.noconvert(), "count"_a.noconvert(), "common"_a)
+            "losses"_a.noconvert(), "count"_a.noconvert())
         .def(
             "add_owed",
             [](const HeldRegression& self, const InIndices& criteria, const InReals& mean,
-               const InReals& squares, Index common, Index skipped) {
+               const InReals& squares) {
                 const ConstIndices which = criteria_of(self, criteria);
                 self.view.add_owed(which, sized(mean, size_of(which), "mean"),
-                                   sized(squares, size_of(which), "squares"), common, skipped);
+                                   sized(squares, size_of(which), "squares"));
             },
-            "criteria"_a.noconvert(), "mean"_a.noconvert(), "squares"_a.noconvert(), "common"_a,
-            "skipped"_a)
+            "criteria"_a.noconvert(), "mean"_a.noconvert(), "squares"_a.noconvert())
         .def(
             "take_each",
             [](const HeldRegression& self, const InIndices& criteria, const InReals& phi,
@@ -202,11 +208,13 @@ void bind_regression(nb::module_& module) {
                                   sized(count, self.view.criteria(), "count"));
             },
             "phi"_a.noconvert(), "count"_a.noconvert())
-        .def("flush", &on_criteria<&Regression::flush, Index>, "criteria"_a.noconvert(), "common"_a)
-        .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index, Index>,
-             "criteria"_a.noconvert(), "common"_a, "rounds"_a, "memory"_a)
-        .def("forget", &on_criteria<&Regression::forget, Index, Index>, "criteria"_a.noconvert(),
-             "common"_a, "skipped"_a)
+        .def(
+            "skip", [](const HeldRegression& self, Index rounds) { self.view.skip(rounds); },
+            "rounds"_a)
+        .def("flush", &on_criteria<&Regression::flush>, "criteria"_a.noconvert())
+        .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index>,
+             "criteria"_a.noconvert(), "rounds"_a, "memory"_a)
+        .def("forget", &on_criteria<&Regression::forget>, "criteria"_a.noconvert())
         .def("measure", &on_criteria<&Regression::measure, double>, "criteria"_a.noconvert(),
              "factor"_a)
         .def(
@@ -219,14 +227,15 @@ void bind_regression(nb::module_& module) {
         .def("likelihood", &likelihood, "criteria"_a.noconvert(), "phi"_a.noconvert(),
              "n"_a.noconvert(), "losses"_a.noconvert(), "rounds"_a.noconvert(),
              "sigma"_a.noconvert(), "misfit"_a.noconvert(), "grid"_a.noconvert(), "far"_a)
-        .def("compare", &compare, "common"_a, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a,
-             "few"_a, "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
+        .def("compare", &compare, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a, "few"_a,
+             "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 
 void bind_queue(nb::module_& module) {
     nb::class_<HeldQueue>(module, "TriggerQueue")
-        .def(nb::init<const InIndices&, const InIndices&>(), "due"_a.noconvert(), "n"_a.noconvert())
+        .def(nb::init<const InIndices&, const InIndices&, const InIndices&>(), "due"_a.noconvert(),
+             "n"_a.noconvert(), "counters"_a.noconvert())
         .def(
             "put",
             [](const HeldQueue& self, const InIndices& criteria) {
@@ -235,15 +244,16 @@ void bind_queue(nb::module_& module) {
             },
             "criteria"_a.noconvert())
         .def("put_all", [](const HeldQueue& self) { self.view.put_all(); })
-        .def(
-            "due_by",
-            [](const HeldQueue& self, Index now) {
-                std::vector<Index> found;
-                self.view.list_due(now, found);
-                return owned(std::move(found));
-            },
-            "now"_a)
-        .def_prop_ro("next_round", [](const HeldQueue& self) { return self.view.next_round(); });
+        .def("triggered",
+             [](const HeldQueue& self) {
+                 std::vector<Index> found;
+                 self.view.list_due(*self.now, found);
+                 return owned(std::move(found));
+             })
+        .def_prop_ro("rounds_left", [](const HeldQueue& self) {
+            const Index left = std::max<Index>(self.view.next_round() - *self.now, 0);
+            return left < NEVER / 2 ? left : NEVER;
+        });
 }
 
 // Factors alone
@@ -363,14 +373,7 @@ void fill(const Held<Maps>& self, const OutReals& phi, const InReals& state,
 void bind_features(nb::module_& module) {
     nb::class_<HeldMonomials>(module, "Monomials")
         .def("__init__", &read_monomials, "arrays"_a)
-        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert())
-        .def(
-            "all_linear",
-            [](const HeldMonomials& self, const InIndices& criteria, const InIndices& knobs) {
-                return self.view.all_linear(indices(criteria, self.view.criteria(), "criteria"),
-                                            view_of(knobs));
-            },
-            "criteria"_a.noconvert(), "knobs"_a.noconvert());
+        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
     nb::class_<HeldFourier>(module, "Fourier")
         .def("__init__", &read_fourier, "arrays"_a)
         .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
@@ -547,6 +550,39 @@ void bind_objective(nb::module_& module) {
             },
             "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
             "levels"_a.noconvert())
+        .def(
+            "predict",
+            [](const HeldObjective& self, const InReals& state, const InIndices& criteria) {
+                const Objective& F = self.view;
+                const ConstReals s = sized(state, F.knobs(), "state");
+                std::vector<double> means, spreads, room(static_cast<std::size_t>(F.widest));
+                for (const Index i : indices(criteria, F.criteria(), "criteria")) {
+                    const auto found = F.predict(i, s.data(), room.data());
+                    means.push_back(found.mean);
+                    spreads.push_back(found.spread);
+                }
+                return std::pair{owned(std::move(means)), owned(std::move(spreads))};
+            },
+            "state"_a, "criteria"_a.noconvert())
+        .def(
+            "is_curved",
+            [](const HeldObjective& self, const InIndices& knobs, const InIndices& criteria) {
+                const Objective& F = self.view;
+                return F.is_curved(indices(knobs, F.knobs(), "knobs"),
+                                   indices(criteria, F.criteria(), "criteria"));
+            },
+            "knobs"_a.noconvert(), "criteria"_a.noconvert())
+        .def(
+            "pruned",
+            [](const HeldObjective& self, const InReals& state, const InReals& current,
+               const InReals& price, double share) {
+                const Index k = self.view.knobs();
+                const ConstReals best = sized(state, k, "state");
+                return owned(self.view.pruned({best.begin(), best.end()},
+                                              sized(current, k, "current"),
+                                              sized(price, k, "price"), share));
+            },
+            "state"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(), "share"_a)
         .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(),
              "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
              "seed"_a)
@@ -735,15 +771,14 @@ void bind_local(nb::module_& module) {
         .def_prop_ro("any_linear", [](const HeldLocal& self) { return self.update.any_linear(); })
         .def(
             "update",
-            [](HeldLocal& self, const InIndices& triggered, Index common, double factor,
-               Index seed) {
+            [](HeldLocal& self, const InIndices& triggered, double factor, Index seed) {
                 const ConstIndices which =
                     indices(triggered, self.update.objective().criteria(), "triggered");
                 nb::gil_scoped_release unlocked;
                 const std::scoped_lock alone(self.busy);
-                return self.update.update(which, common, factor, seed);
+                return self.update.update(which, factor, seed);
             },
-            "triggered"_a.noconvert(), "common"_a, "factor"_a, "seed"_a)
+            "triggered"_a.noconvert(), "factor"_a, "seed"_a)
         .def_prop_ro("state", [](const HeldLocal& self) { return copied(self.update.state()); })
         .def_prop_ro("nbytes", [](const HeldLocal& self) { return self.update.bytes(); });
     nb::class_<HeldEvents>(module, "Events")
@@ -758,25 +793,23 @@ void bind_local(nb::module_& module) {
             "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(), nb::keep_alive<1, 2>())
         .def(
             "run",
-            [](HeldEvents& self, Index t, Index stop, Index clock, Index review, Index common,
-               Index skipped, double rate, double bound, double bound_per_round, double factor,
-               Index seed, const nb::capsule& bits) {
+            [](HeldEvents& self, Index t, Index stop, Index clock, Index review, double rate,
+               double bound, double bound_per_round, double factor, Index seed,
+               const nb::capsule& bits) {
                 const Draws draws = draws_of(bits);
                 Events::Status status;
                 {
                     nb::gil_scoped_release unlocked;
                     const std::scoped_lock alone(self.local.busy);
-                    status = self.events.run({t, stop, clock, review, common, skipped}, rate, bound,
-                                             bound_per_round, factor, seed, draws);
+                    status = self.events.run({t, stop, clock, review}, rate, bound, bound_per_round,
+                                             factor, seed, draws);
                 }
                 constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
                 return WORDS[static_cast<int>(status)];
             },
-            "t"_a, "stop"_a, "clock"_a, "review"_a, "common"_a, "skipped"_a, "rate"_a, "bound"_a,
-            "bound_per_round"_a, "factor"_a, "seed"_a, "bits"_a)
+            "t"_a, "stop"_a, "clock"_a, "review"_a, "rate"_a, "bound"_a, "bound_per_round"_a,
+            "factor"_a, "seed"_a, "bits"_a)
         .def_prop_ro("t", [](const HeldEvents& self) { return self.events.at.t; })
-        .def_prop_ro("common", [](const HeldEvents& self) { return self.events.at.common; })
-        .def_prop_ro("skipped", [](const HeldEvents& self) { return self.events.at.skipped; })
         .def_prop_ro("bound", [](const HeldEvents& self) { return self.events.bound; })
         .def_prop_ro("solves", [](const HeldEvents& self) { return self.events.solves; })
         .def_prop_ro("first_solve", [](const HeldEvents& self) { return self.events.first_solve; })

@@ -12,6 +12,7 @@ import numpy as np
 
 from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.domain import BoundDomain
 from trimtab.estimators import Confidence, Prior
 from trimtab.estimators.beliefs import KAPPA_ROUNDS, SURE, SURE_ROUNDS, Beliefs
 from trimtab.estimators.confidence import BoundConfidence
@@ -179,8 +180,8 @@ class JointLearner(Learner):
             self.joint.start_at(last.ratio, last.sigma)
         self._beta = float(KAPPA * np.sqrt(np.log(e + self.clock / KAPPA_ROUNDS)) * last.sigma)
 
-    def _minimum(self, *, reach: float, **options: Any) -> Solution:
-        return self.bound.solve(self.state, domain=self.reachable(reach), **options)
+    def _minimum(self, domain: BoundDomain, **options: Any) -> Solution:
+        return self.bound.solve(self.state, domain=domain, **options)
 
     def adopt(
         self,

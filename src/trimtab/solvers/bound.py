@@ -95,15 +95,20 @@ class Bound:
             levels=domain.level_values,
         )
 
+    def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
+        """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
+        if self.core is not None:
+            return self.core.predict(state, criteria)
+        features = self.problem.features
+        phi = np.empty(features.offsets[-1])
+        features.fill(phi, state, criteria)
+        return predict(self.R, self.blocks, features.offsets, criteria, phi)
+
     def terms(self, state: Array, criteria: Ints | None = None) -> tuple[Array, Array]:
         """Each criterion's part of F: its estimated loss and its width, weights included."""
-        problem = self.problem
-        asked = problem.all_criteria if criteria is None else criteria
-        offsets = problem.features.offsets
-        phi = np.empty(offsets[-1])
-        problem.features.fill(phi, state, asked)
-        means, spreads = predict(self.R, self.blocks, offsets, asked, phi)
-        weights = problem.weights[asked]
+        asked = self.problem.all_criteria if criteria is None else criteria
+        means, spreads = self.predict(state, asked)
+        weights = self.problem.weights[asked]
         return weights * means, weights * self.radii[asked] * np.sqrt(spreads)
 
     def value(self, state: Array, criteria: Ints | None = None) -> float:
@@ -118,6 +123,28 @@ class Bound:
     def width(self, state: Array) -> float:
         """W(s): how much of F(s) is optimism."""
         return float(self.terms(state)[1].sum())
+
+    def pruned(self, state: Array, current: Array, price: Array, share: float) -> Array:
+        """The state without the moves that hardly matter to it, the smallest first.
+
+        What is given up of F and the price of moving is, all together, at most this share of the
+        width.
+        """
+        if self.core is not None:
+            return self.core.pruned(state, current, price, share)
+        steps = np.abs(state - current)
+        left, best = share * self.width(state), state.copy()
+        for j in np.argsort(steps, kind="stable").tolist():
+            if steps[j] > 0.0:
+                readers, there = self.problem.graph.touching(j), best[j]
+                value = self.value(best, readers)
+                best[j] = current[j]
+                loss = self.value(best, readers) - value - price[j] * steps[j]
+                if loss <= left:
+                    left -= loss
+                else:
+                    best[j] = there
+        return best
 
     def gradient(
         self, state: Array, criteria: Ints | None = None, *, optimism: float = 1.0

@@ -8,10 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
-from trimtab.bases import Monomials
 from trimtab.domain import BoundBalls, BoundBox
 from trimtab.errors import InvalidInput, SolverFailed
-from trimtab.graph import Graph
 from trimtab.solvers import ball, branch, cells, constrained, discrete, gradient
 from trimtab.solvers.bound import Bound, Constraint
 from trimtab.solvers.part import Part
@@ -69,28 +67,29 @@ def solve(
     budget = whole(budget, "budget", low=0)
     if certify is not None:
         certify = number(certify, "certify", low=0.0, strict=False)
-    state = current.copy()
-    total = Solution(state=state, value=0.0, lower_bound=0.0)
-    for knobs, criteria in _parts(problem.graph, free):
+    parts = problem.components if free is None else problem.graph.parts(free)
+    state, total = current.copy(), None
+    for knobs, criteria in parts:
         if criteria.size:
             part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
             found = _search(part, effort, seed)
             if certify is not None and found.lower_bound is None:
                 found = _prove(part, found, certify, budget, seed)
             state[knobs] = found.state
-            total = _sum(total, found)
+            total = found if total is None else _sum(total, found)
+    total = Solution(state, 0.0, 0.0) if total is None else replace(total, state=state)
     if not np.isfinite(total.value):
         raise SolverFailed(TOO_LARGE)
-    total = replace(total, state=state)
-    if all(each.excess(state) <= 0.0 for each in constraints):
-        return total
-    return _constrained(bound, current, free, prices, constraints, effort, seed, total)
+    for each in constraints:
+        if each.excess(state) > 0.0:
+            return _constrained(bound, current, parts, prices, constraints, effort, seed, total)
+    return total
 
 
 def _constrained(
     bound: Bound,
     current: Array,
-    free: Ints | None,
+    parts: Iterable[tuple[Ints, Ints]],
     prices: Array,
     constraints: Sequence[Constraint],
     effort: float,
@@ -101,10 +100,9 @@ def _constrained(
 
     No admissible state is below what is proven of all states.
     """
-    problem, domain = bound.problem, bound.domain
+    domain = bound.domain
     if not isinstance(domain, BoundBox):
         raise InvalidInput("constraints are for boxes; this domain is none")
-    parts = list(_parts(problem.graph, free))
     knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
     part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
     starts = _times(effort, CONSTRAINED_STARTS)
@@ -116,12 +114,6 @@ def _constrained(
     return Solution(state, found.value, relaxed.lower_bound, counters)
 
 
-def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
-    if free is not None:
-        return graph.parts(free)
-    return graph.components()
-
-
 def _sum(a: Solution, b: Solution) -> Solution:
     known = a.lower_bound is not None and b.lower_bound is not None
     lower = (a.lower_bound or 0.0) + (b.lower_bound or 0.0)
@@ -130,14 +122,14 @@ def _sum(a: Solution, b: Solution) -> Solution:
 
 def _search(part: Part, effort: float, seed: int) -> Solution:
     """The best state found; `state` holds the part's knobs only, here and below."""
-    domain, features = part.bound.domain, part.bound.problem.features
+    domain, objective = part.bound.domain, part.bound.core
     if isinstance(domain, BoundBalls):
         return ball.search(part, domain, _starts(effort), seed)
-    values = discrete.candidates(part, domain, features)
-    exact = None if values is None else discrete.exact(part, values)
-    if exact is not None:
-        return Solution(exact.values, exact.value, exact.least, Counters(entries=exact.entries))
-    if not isinstance(features, Monomials):
+    if objective is None or not objective.is_curved(part.knobs, part.criteria):
+        exact = discrete.exact(part, domain)
+        if exact is not None:
+            return exact
+    if objective is None:
         return gradient.search(part, domain, _starts(effort), seed)
     return _descend(part, part.now, effort, seed)
 
