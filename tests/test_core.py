@@ -116,7 +116,6 @@ def calls() -> dict[str, Call]:
     domain = problem.domain
     assert isinstance(domain, tt.domain.BoundBox)
     ones, losses, phi = np.ones(m, np.int64), np.full(m, 0.3), problem.phi(half)
-    square = np.eye(3)
     policy = tt.AsyncLazyGraphLinUCB(problem, start=half, radius=0.5)
     local = policy.learner.local
     assert local is not None
@@ -255,20 +254,6 @@ def calls() -> dict[str, Call]:
             },
         ),
         "minimum": (plan.minimum, {"tables": np.zeros(6), "toll": np.zeros(5)}),
-        "add_least_lead": (_core.add_least_lead, {"rows": np.ones((3, 4)), "lead": square.copy()}),
-        "floors": (
-            _core.floors,
-            {
-                "phi": np.ones((2, 3)),
-                "lo": -np.ones((2, 3)),
-                "hi": np.ones((2, 3)),
-                "inverse": square,
-                "v": np.ones(3),
-                "V_inverse": square.copy(),
-                "longest": 1.0,
-                "beta": 0.5,
-            },
-        ),
         "local.begin": (local.begin, {"state": half, "width": 1.0}),
         "local.find": (local.find, {"around": criteria[:2]}),
         "local.update": (

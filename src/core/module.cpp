@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "alarm.hpp"
-#include "box_bound.hpp"
 #include "descent.hpp"
 #include "doors.hpp"
 #include "draws.hpp"
@@ -27,7 +26,6 @@ namespace {
 using InReals = Vector<const double>;
 using InIndices = Vector<const Index>;
 using OutReals = Vector<double>;
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // around what may take long
 
 // Regressions and their trigger queue
 
@@ -586,7 +584,7 @@ void bind_objective(nb::module_& module) {
         "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
 }
 
-// Exact minimisation over candidates, and lower bounds
+// Exact minimisation over candidates
 
 void bind_exact(nb::module_& module) {
     nb::class_<Elimination>(module, "Elimination")
@@ -619,41 +617,6 @@ void bind_exact(nb::module_& module) {
                 return std::pair{owned(std::move(found.candidates)), found.least};
             },
             "tables"_a.noconvert(), "toll"_a.noconvert());
-    module.def(
-        "add_least_lead",
-        [](const Matrix<const double>& rows, const Matrix<double>& lead) {
-            if (lead.shape(0) != rows.shape(0) || lead.shape(1) != rows.shape(0))
-                refuse("lead must be square, with a row for each of `rows`");
-            add_least_lead(rows.data(), static_cast<Index>(rows.shape(0)),
-                           static_cast<Index>(rows.shape(1)), lead.data());
-        },
-        "rows"_a.noconvert(), "lead"_a.noconvert(), Unlocked());
-    module.def(
-        "floors",
-        [](const Matrix<const double>& phi, const Matrix<const double>& lo,
-           const Matrix<const double>& hi, const Matrix<const double>& inverse, const InReals& v,
-           const Matrix<const double>& V_inverse, double longest, double beta) {
-            const std::size_t rows = phi.shape(0), d = phi.shape(1);
-            for (const auto* each : {&lo, &hi})
-                if (each->shape(0) != rows || each->shape(1) != d)
-                    refuse("lo and hi must have the shape of phi");
-            for (const auto* each : {&inverse, &V_inverse})
-                if (each->shape(0) != d || each->shape(1) != d)
-                    refuse("inverse and V_inverse must be square, with a row per feature");
-            sized(v, static_cast<Index>(d), "v");
-            BoxBound bound{static_cast<Index>(d), inverse.data(), v.data(),
-                           V_inverse.data(),      longest,        beta};
-            std::vector<double> terms(rows), found(rows), room;
-            for (std::size_t c = 0; c < rows; ++c) {
-                const auto at =
-                    bound.at(phi.data() + c * d, lo.data() + c * d, hi.data() + c * d, room);
-                terms[c] = at.term;
-                found[c] = at.floor;
-            }
-            return std::pair{owned(std::move(terms)), owned(std::move(found))};
-        },
-        "phi"_a.noconvert(), "lo"_a.noconvert(), "hi"_a.noconvert(), "inverse"_a.noconvert(),
-        "v"_a.noconvert(), "V_inverse"_a.noconvert(), "longest"_a, "beta"_a);
 }
 
 // Local updates, and runs from event to event

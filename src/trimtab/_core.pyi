@@ -229,21 +229,6 @@ class Elimination:
     def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float]:
         """The best candidate of every variable, and the least sum; of equals the least toll."""
 
-def add_least_lead(rows: Array, lead: Array) -> None:
-    """lead[a, b] += min over r of (rows[a, r] - rows[b, r])."""
-
-def floors(
-    phi: Array,
-    lo: Array,
-    hi: Array,
-    inverse: Array,
-    v: Array,
-    V_inverse: Array,
-    longest: float,
-    beta: float,
-) -> tuple[Array, Array]:
-    """v'u - beta |u| and its floor under drifts in [lo, hi], by rows of phi."""
-
 class LocalUpdate:
     """The local update of Section 5.1, of one policy."""
 
