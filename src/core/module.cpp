@@ -432,8 +432,11 @@ void make_objective(HeldObjective* self, const HeldMonomials& maps, const InIndi
     if (to.maps.knobs > k) refuse("a feature reads a knob that does not exist");
     check_scopes(to);
     to.degree = to.widest = to.most_readers = 0;
-    for (const auto p : to.maps.p) to.degree = std::max<Index>(to.degree, p);
-    for (const auto q : to.maps.q) to.degree = std::max<Index>(to.degree, q);
+    for (std::size_t f = 0; f < to.maps.p.size(); ++f) {
+        const Index p = to.maps.p[f], q = to.maps.q[f];
+        const bool one_knob = to.maps.a[f] == to.maps.b[f];
+        to.degree = std::max(to.degree, one_knob ? p + q : std::max(p, q));
+    }
     for (Index i = 0; i < m; ++i) to.widest = std::max(to.widest, to.dim(i));
     for (Index j = 0; j < k; ++j)
         to.most_readers = std::max(to.most_readers, size_of(to.readers_of(j)));
@@ -512,18 +515,10 @@ nb::object tabulate(const HeldObjective& self, const InReals& state, const InInd
         sized(firsts, n + 1, "firsts"),     view_of(values)};
     check_offsets(from.offsets, size_of(from.reads), "offsets");
     check_offsets(from.firsts, size_of(from.values), "firsts");
-    std::vector<Index> starts{0};
-    for (Index i = 0; i < c; ++i) {
-        Index size = 1;
-        for (const Index p : from.scope(i)) size *= from.count(p);
-        starts.push_back(starts.back() + size);
-    }
-    std::vector<double> tables(static_cast<std::size_t>(starts.back()));
+    std::vector<double> tables;
     {
         nb::gil_scoped_release unlocked;
-        Tabulation tabulation(F, from, s);
-        for (Index i = 0; i < c; ++i)
-            if (starts[i + 1] > starts[i]) tabulation.fill(i, &tables[starts[i]]);
+        tables = trimtab::tabulate(F, from, s);
     }
     return owned(std::move(tables));
 }
