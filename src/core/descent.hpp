@@ -115,9 +115,9 @@ private:
         return gained;
     }
 
-    Room<Index> place_;  // (k,) of a knob among the free ones, -1 if it is not free
-    ConstIndices knobs_;     // the free ones
-    ConstIndices criteria_;  // that read them
+    Room<Index> place_;        // (k,) of a knob among the free ones, -1 if it is not free
+    ConstIndices knobs_;       // the free ones
+    ConstIndices criteria_;    // that read them
     std::vector<Index> ring_;  // free knobs still to look at, first come, first served
     std::vector<bool> waiting_;
     std::size_t first_ = 0, queued_ = 0;
@@ -173,7 +173,7 @@ public:
 private:
     static constexpr Index MOST_STARTS = 64;
     static constexpr double ROUGH = 2e-3;  // of the width: gains left alone until the last descent
-    static constexpr double SAME = 1e-6;  // of the value: starts this close to each other agree
+    static constexpr double SAME = 1e-6;   // of the value: starts this close to each other agree
 
     struct Candidate {
         std::vector<double> state;

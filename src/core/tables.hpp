@@ -4,6 +4,7 @@
 // candidates.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "objective.hpp"
@@ -11,44 +12,48 @@
 
 namespace trimtab {
 
-// The free knobs that each criterion reads, and the candidates of each free knob.
+// The candidates of each free knob.
 struct Candidates {
-    ConstIndices knobs;     // (n,) the free ones
-    ConstIndices criteria;  // (c,)
-    ConstIndices offsets;   // (c + 1,)
-    ConstIndices reads;     // positions in `knobs`, criterion after criterion
-    ConstIndices firsts;    // (n + 1,) where the candidates of a knob begin
-    ConstReals values;      // the candidates
+    ConstIndices knobs;   // (n,) the free ones, ascending
+    ConstIndices firsts;  // (n + 1,) where the candidates of a knob begin
+    ConstReals values;
 
-    Index count(Index n) const { return firsts[n + 1] - firsts[n]; }
-    ConstIndices scope(Index c) const { return slice(reads, offsets[c], offsets[c + 1]); }
-
-    // The entries of the table of the c-th criterion.
-    Index size(Index c) const {
-        Index size = 1;
-        for (const Index n : scope(c)) size *= count(n);
-        return size;
+    // Those of knob j, none where it is not free.
+    ConstReals of(Index j) const {
+        const auto place = std::lower_bound(knobs.begin(), knobs.end(), j);
+        if (place == knobs.end() || *place != j) return {};
+        const Index n = place - knobs.begin();
+        return slice(values, firsts[n], firsts[n + 1]);
     }
 };
 
-// All tables, one after another, each in C order; other knobs are as in `state`.
-inline std::vector<double> tabulate(const Objective& F, const Candidates& from, ConstReals state) {
+// The tables of these criteria, one after another, each in C order over the free knobs of its
+// scope; other knobs are as in `state`.
+inline std::vector<double> tabulate(const Objective& F, const Candidates& from,
+                                    ConstIndices criteria, ConstReals state) {
     Position at(F);
     std::copy(state.begin(), state.end(), &at.s[0]);
-    at.prepare(from.criteria);
+    at.prepare(criteria);
     std::vector<double> tables;
-    for (Index c = 0; c < size_of(from.criteria); ++c) {
-        const ConstIndices scope = from.scope(c);
-        for (Index entry = 0, size = from.size(c); entry < size; ++entry) {
-            Index rest = entry;
-            for (Index p = size_of(scope) - 1; p >= 0; --p) {
-                const Index count = from.count(scope[p]);
-                at.s[from.knobs[scope[p]]] = from.values[from.firsts[scope[p]] + rest % count];
-                rest /= count;
+    std::vector<Index> scope;
+    for (Index c = 0; c < size_of(criteria); ++c) {
+        scope.clear();
+        Index size = 1;
+        for (const Index j : F.scope_of(criteria[c]))
+            if (const ConstReals mine = from.of(j); !mine.empty()) {
+                scope.push_back(j);
+                size *= size_of(mine);
             }
-            tables.push_back(at.refresh(slice(from.criteria, c, c + 1)));
+        for (Index entry = 0; entry < size; ++entry) {
+            Index rest = entry;
+            for (std::size_t p = scope.size(); p-- > 0;) {
+                const ConstReals mine = from.of(scope[p]);
+                at.s[scope[p]] = mine[rest % size_of(mine)];
+                rest /= size_of(mine);
+            }
+            tables.push_back(at.refresh(slice(criteria, c, c + 1)));
         }
-        for (const Index n : scope) at.s[from.knobs[n]] = state[from.knobs[n]];
+        for (const Index j : scope) at.s[j] = state[j];
     }
     return tables;
 }

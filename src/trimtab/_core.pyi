@@ -146,20 +146,11 @@ class Objective:
     def __init__(
         self,
         maps: Monomials,
-        blocks: Ints,
-        R: Array,
-        weights: Array,
-        radii: Array,
-        scope_offsets: Ints,
-        scope: Ints,
-        touch_offsets: Ints,
-        touch: Ints,
-        low: Array,
-        high: Array,
-        level_offsets: Ints,
-        levels: Array,
+        bound: Any,
+        graph: Any,
+        domain: Any,
     ) -> None: ...
-    def within(self, low: Array, high: Array, level_offsets: Ints, levels: Array) -> Objective:
+    def within(self, domain: Any) -> Objective:
         """The same bound in another box."""
 
     def minimise(
@@ -183,8 +174,6 @@ class Objective:
         state: Array,
         knobs: Ints,
         criteria: Ints,
-        offsets: Ints,
-        reads: Ints,
         firsts: Ints,
         values: Array,
     ) -> Array:
