@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,12 @@ def line_call() -> Call:
     }
 
 
+def an_objective(maps: _core.Monomials, **arrays: Any) -> _core.Objective:
+    """All arrays of a bound, a graph and a domain, each by its name there."""
+    given = SimpleNamespace(**arrays)
+    return _core.Objective(maps, given, given, given)
+
+
 def calls() -> dict[str, Call]:
     """A valid call of every door that takes arrays, by name."""
     lcb = a_posterior()
@@ -116,18 +123,20 @@ def calls() -> dict[str, Call]:
     domain = problem.domain
     assert isinstance(domain, tt.domain.BoundBox)
     ones, losses, phi = np.ones(m, np.int64), np.full(m, 0.3), problem.phi(half)
-    square = np.eye(3)
     policy = tt.AsyncLazyGraphLinUCB(problem, start=half, radius=0.5)
     local = policy.learner.local
     assert local is not None
     local.begin(half, 1.0)
     local.find(criteria[:1])
     bits = np.random.default_rng(0).bit_generator.capsule
-    scopes = [problem.graph.scope(i) for i in range(m)]
-    cuts = np.r_[0, np.cumsum([scope.size for scope in scopes])]
     plan = _core.Elimination(np.array([0, 2]), np.array([0, 1]), np.array([2, 3]), 100)
-    bounds = (domain.low, domain.high, domain.level_offsets, domain.level_values)
-    low, high, level_offsets, levels = bounds
+    low, high = domain.low, domain.high
+    bounds = {
+        "low": low,
+        "high": high,
+        "level_offsets": domain.level_offsets,
+        "level_values": domain.level_values,
+    }
     regression = book.core
     prior = tt.Prior().bind(problem)
     learned = NodewiseEstimators(
@@ -199,7 +208,7 @@ def calls() -> dict[str, Call]:
         "put": (lcb.estimators.queue.put, {"criteria": criteria}),
         "fill": (features.core.fill, {"phi": phi, "state": half, "criteria": criteria}),
         "Objective": (
-            _core.Objective,
+            an_objective,
             {
                 "maps": features.core,
                 "blocks": book.blocks,
@@ -207,19 +216,13 @@ def calls() -> dict[str, Call]:
                 "weights": problem.weights,
                 "radii": lcb.radii,
                 "scope_offsets": problem.graph.scope_offsets,
-                "scope": problem.graph.scope_knobs,
+                "scope_knobs": problem.graph.scope_knobs,
                 "touch_offsets": problem.graph.touch_offsets,
-                "touch": problem.graph.touch_criteria,
-                "low": low,
-                "high": high,
-                "level_offsets": level_offsets,
-                "levels": levels,
+                "touch_criteria": problem.graph.touch_criteria,
+                **bounds,
             },
         ),
-        "within": (
-            objective.within,
-            {"low": low, "high": high, "level_offsets": level_offsets, "levels": levels},
-        ),
+        "within": (lambda **given: objective.within(SimpleNamespace(**given)), bounds),
         "objective.predict": (objective.predict, {"state": half, "criteria": criteria}),
         "is_curved": (objective.is_curved, {"knobs": knobs, "criteria": criteria}),
         "pruned": (
@@ -244,8 +247,6 @@ def calls() -> dict[str, Call]:
                 "state": half,
                 "knobs": knobs,
                 "criteria": criteria,
-                "offsets": cuts,
-                "reads": np.concatenate(scopes),
                 "firsts": np.arange(0, 2 * k + 1, 2),
                 "values": np.tile([0.0, 1.0], k),
             },
@@ -262,20 +263,6 @@ def calls() -> dict[str, Call]:
             },
         ),
         "minimum": (plan.minimum, {"tables": np.zeros(6), "toll": np.zeros(5)}),
-        "add_least_lead": (_core.add_least_lead, {"rows": np.ones((3, 4)), "lead": square.copy()}),
-        "floors": (
-            _core.floors,
-            {
-                "phi": np.ones((2, 3)),
-                "lo": -np.ones((2, 3)),
-                "hi": np.ones((2, 3)),
-                "inverse": square,
-                "v": np.ones(3),
-                "V_inverse": square.copy(),
-                "longest": 1.0,
-                "beta": 0.5,
-            },
-        ),
         "local.begin": (local.begin, {"state": half, "width": 1.0}),
         "local.find": (local.find, {"around": criteria[:2]}),
         "local.update": (
@@ -360,6 +347,7 @@ FREE = {  # any length will do
     ("local.update", "triggered"),
     ("add_rounds", "losses"),
     ("minimise", "knobs"),
+    ("tabulate", "criteria"),
     ("Elimination", "offsets"),
     ("Elimination", "counts"),
     ("add_data", "X"),

@@ -126,8 +126,8 @@ def test_allowed(module: str, source: str) -> None:
         ("errors", "from trimtab import arrays"),
         ("lcb", "from trimtab import Graph"),  # through the lazy table
         ("lcb", "import trimtab"),
-        ("estimators.prior", "def f():\n    from trimtab.solvers import branch"),
-        ("estimators.prior", "if TYPE_CHECKING:\n    from trimtab.solvers import branch"),
+        ("estimators.prior", "def f():\n    from trimtab.solvers import cells"),
+        ("estimators.prior", "if TYPE_CHECKING:\n    from trimtab.solvers import cells"),
         ("estimators.joint", "from .. import policies"),
         ("estimators.joint", "from ..policies.lazy import LinUCB"),
         ("sim.play", "from trimtab.live import tuner"),

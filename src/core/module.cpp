@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "alarm.hpp"
-#include "box_bound.hpp"
 #include "descent.hpp"
 #include "doors.hpp"
 #include "draws.hpp"
@@ -27,7 +26,6 @@ namespace {
 using InReals = Vector<const double>;
 using InIndices = Vector<const Index>;
 using OutReals = Vector<double>;
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // around what may take long
 
 // Regressions and their trigger queue
 
@@ -46,6 +44,14 @@ struct HeldQueue {
     const Index* now;  // rounds that every criterion has seen
 };
 
+// The augmented factor of every criterion is a triangle of its own size.
+template <class View>
+void check_blocks(const View& view, Index m) {
+    for (Index i = 0; i < m; ++i)
+        if (view.blocks[i + 1] - view.blocks[i] != triangle_size(view.dim(i) + 1))
+            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+}
+
 void read_regression(HeldRegression* self, nb::handle source) {
     new (self) HeldRegression{};
     Arrays from(source, self->kept);
@@ -56,9 +62,7 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.offsets = from.offsets("offsets", m, size_of(to.phi));
     to.R = from.any<double>("R");
     to.blocks = from.offsets("blocks", m, size_of(to.R));
-    for (Index i = 0; i < m; ++i)
-        if (to.blocks[i + 1] - to.blocks[i] != triangle_size(to.dim(i) + 1))
-            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+    check_blocks(to, m);
     to.since = from.of<double>("since", m);
     to.mean = from.of<double>("mean", m);
     to.spread = from.of<double>("spread", m);
@@ -383,17 +387,14 @@ void bind_features(nb::module_& module) {
 
 using HeldObjective = Held<Objective>;
 
-void set_bounds(HeldObjective& self, const InReals& low, const InReals& high,
-                const InIndices& level_offsets, const InReals& levels) {
+void read_bounds(HeldObjective& self, nb::handle domain) {
     Objective& to = self.view;
+    Arrays from(domain, self.kept);
     const Index k = size_of(to.touch_offsets) - 1;
-    to.low = sized(low, k, "low");
-    to.high = sized(high, k, "high");
-    to.level_offsets = sized(level_offsets, k + 1, "level_offsets");
-    to.levels = view_of(levels);
-    check_offsets(to.level_offsets, size_of(to.levels), "level_offsets");
-    self.kept.insert(self.kept.end(),
-                     {nb::cast(low), nb::cast(high), nb::cast(level_offsets), nb::cast(levels)});
+    to.low = from.of<const double>("low", k);
+    to.high = from.of<const double>("high", k);
+    to.levels = from.any<const double>("level_values");
+    to.level_offsets = from.offsets("level_offsets", k, size_of(to.levels));
 }
 
 // Every feature reads knobs of its criterion's own scope.
@@ -409,51 +410,41 @@ void check_scopes(const Objective& F) {
     }
 }
 
-void make_objective(HeldObjective* self, const HeldMonomials& maps, const InIndices& blocks,
-                    const InReals& R, const InReals& weights, const InReals& radii,
-                    const InIndices& scope_offsets, const InIndices& scope,
-                    const InIndices& touch_offsets, const InIndices& touch, const InReals& low,
-                    const InReals& high, const InIndices& level_offsets, const InReals& levels) {
+void make_objective(HeldObjective* self, const HeldMonomials& maps, nb::handle bound,
+                    nb::handle graph, nb::handle domain) {
     new (self) HeldObjective{};
     Objective& to = self->view;
     to.maps = maps.view;
     self->kept = maps.kept;
-    self->kept.insert(self->kept.end(), {nb::cast(blocks), nb::cast(R), nb::cast(weights),
-                                         nb::cast(radii), nb::cast(scope_offsets), nb::cast(scope),
-                                         nb::cast(touch_offsets), nb::cast(touch)});
-    const Index m = to.maps.criteria(), k = static_cast<Index>(touch_offsets.shape(0)) - 1;
-    to.R = view_of(R);
-    to.blocks = sized(blocks, m + 1, "blocks");
-    check_offsets(to.blocks, size_of(to.R), "blocks");
-    to.weights = sized(weights, m, "weights");
-    to.radii = sized(radii, m, "radii");
-    to.scope = indices(scope, k, "scope");
-    to.scope_offsets = sized(scope_offsets, m + 1, "scope_offsets");
-    check_offsets(to.scope_offsets, size_of(to.scope), "scope_offsets");
-    to.touch = indices(touch, m, "touch");
-    to.touch_offsets = view_of(touch_offsets);
+    Arrays from(bound, self->kept), links(graph, self->kept);
+    const Index m = to.maps.criteria();
+    to.R = from.any<const double>("R");
+    to.blocks = from.offsets("blocks", m, size_of(to.R));
+    to.weights = from.of<const double>("weights", m);
+    to.radii = from.of<const double>("radii", m);
+    to.touch = links.indices("touch_criteria", m);
+    to.touch_offsets = links.any<const Index>("touch_offsets");
     check_offsets(to.touch_offsets, size_of(to.touch), "touch_offsets");
-    set_bounds(*self, low, high, level_offsets, levels);
+    const Index k = size_of(to.touch_offsets) - 1;
+    to.scope = links.indices("scope_knobs", k);
+    to.scope_offsets = links.offsets("scope_offsets", m, size_of(to.scope));
+    read_bounds(*self, domain);
     if (to.maps.knobs > k) refuse("a feature reads a knob that does not exist");
     check_scopes(to);
-    to.degree = to.widest = to.most_readers = 0;
-    for (const auto p : to.maps.p) to.degree = std::max<Index>(to.degree, p);
-    for (const auto q : to.maps.q) to.degree = std::max<Index>(to.degree, q);
-    for (Index i = 0; i < m; ++i) to.widest = std::max(to.widest, to.dim(i));
-    for (Index j = 0; j < k; ++j)
-        to.most_readers = std::max(to.most_readers, size_of(to.readers_of(j)));
-    for (Index i = 0; i < m; ++i)
-        if (to.blocks[i + 1] - to.blocks[i] != triangle_size(to.dim(i) + 1))
-            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+    check_blocks(to, m);
+    to.measure();
+}
+
+void check_rising(ConstIndices x, const std::string& name) {
+    if (std::adjacent_find(x.begin(), x.end(), std::greater_equal<>()) != x.end())
+        refuse(name + " must ascend");
 }
 
 // Every reader of a free knob is among the criteria, as a search needs it.
 void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
-    const auto rising = [](ConstIndices x) {
-        return std::adjacent_find(x.begin(), x.end(), std::greater_equal<>()) == x.end();
-    };
-    if (knobs.empty() || !rising(knobs) || !rising(criteria))
-        refuse("knobs and criteria must ascend, and there must be a knob");
+    if (knobs.empty()) refuse("there must be a knob");
+    check_rising(knobs, "knobs");
+    check_rising(criteria, "criteria");
     for (const Index j : knobs)
         for (const Index i : F.readers_of(j))
             if (!std::binary_search(criteria.begin(), criteria.end(), i))
@@ -461,7 +452,7 @@ void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
                        " and is not among the criteria");
 }
 
-double checked(double effort) {
+double at_least_0(double effort) {
     if (!(effort >= 0.0)) refuse("effort must be at least 0");
     return effort;
 }
@@ -493,7 +484,7 @@ std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const 
                                                const InIndices& knobs, const InIndices& criteria,
                                                double effort, Index seed) {
     const Task task(self.view, current, price, knobs, criteria, start);
-    const Effort enough(checked(effort), size_of(task.knobs));
+    const Effort enough(at_least_0(effort), size_of(task.knobs));
     Minimum found;
     {
         nb::gil_scoped_release unlocked;
@@ -504,52 +495,35 @@ std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const 
     return {owned(std::move(found.state)), found.value, found.steps};
 }
 
-// The tables of the criteria, one after another.
 nb::object tabulate(const HeldObjective& self, const InReals& state, const InIndices& knobs,
-                    const InIndices& criteria, const InIndices& offsets, const InIndices& reads,
-                    const InIndices& firsts, const InReals& values) {
+                    const InIndices& criteria, const InIndices& firsts, const InReals& values) {
     const Objective& F = self.view;
     const ConstReals s = sized(state, F.knobs(), "state");
-    const Index n = static_cast<Index>(knobs.shape(0)), c = static_cast<Index>(criteria.shape(0));
-    const Candidates from{
-        indices(knobs, F.knobs(), "knobs"), indices(criteria, F.criteria(), "criteria"),
-        sized(offsets, c + 1, "offsets"),   indices(reads, n, "reads"),
-        sized(firsts, n + 1, "firsts"),     view_of(values)};
-    check_offsets(from.offsets, size_of(from.reads), "offsets");
+    const Candidates from{indices(knobs, F.knobs(), "knobs"),
+                          sized(firsts, static_cast<Index>(knobs.shape(0)) + 1, "firsts"),
+                          view_of(values)};
+    const ConstIndices which = indices(criteria, F.criteria(), "criteria");
     check_offsets(from.firsts, size_of(from.values), "firsts");
-    std::vector<Index> starts{0};
-    for (Index i = 0; i < c; ++i) {
-        Index size = 1;
-        for (const Index p : from.scope(i)) size *= from.count(p);
-        starts.push_back(starts.back() + size);
-    }
-    std::vector<double> tables(static_cast<std::size_t>(starts.back()));
+    check_rising(from.knobs, "knobs");
+    std::vector<double> tables;
     {
         nb::gil_scoped_release unlocked;
-        Tabulation tabulation(F, from, s);
-        for (Index i = 0; i < c; ++i)
-            if (starts[i + 1] > starts[i]) tabulation.fill(i, &tables[starts[i]]);
+        tables = trimtab::tabulate(F, from, which, s);
     }
     return owned(std::move(tables));
 }
 
 void bind_objective(nb::module_& module) {
     nb::class_<HeldObjective>(module, "Objective")
-        .def("__init__", &make_objective, "maps"_a, "blocks"_a.noconvert(), "R"_a.noconvert(),
-             "weights"_a.noconvert(), "radii"_a.noconvert(), "scope_offsets"_a.noconvert(),
-             "scope"_a.noconvert(), "touch_offsets"_a.noconvert(), "touch"_a.noconvert(),
-             "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
-             "levels"_a.noconvert())
+        .def("__init__", &make_objective, "maps"_a, "bound"_a, "graph"_a, "domain"_a)
         .def(
             "within",
-            [](const HeldObjective& self, const InReals& low, const InReals& high,
-               const InIndices& level_offsets, const InReals& levels) {
+            [](const HeldObjective& self, nb::handle domain) {
                 HeldObjective part = self;
-                set_bounds(part, low, high, level_offsets, levels);
+                read_bounds(part, domain);
                 return part;
             },
-            "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
-            "levels"_a.noconvert())
+            "domain"_a)
         .def(
             "predict",
             [](const HeldObjective& self, const InReals& state, const InIndices& criteria) {
@@ -587,8 +561,7 @@ void bind_objective(nb::module_& module) {
              "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
              "seed"_a)
         .def("tabulate", &tabulate, "state"_a.noconvert(), "knobs"_a.noconvert(),
-             "criteria"_a.noconvert(), "offsets"_a.noconvert(), "reads"_a.noconvert(),
-             "firsts"_a.noconvert(), "values"_a.noconvert());
+             "criteria"_a.noconvert(), "firsts"_a.noconvert(), "values"_a.noconvert());
     module.def(
         "better",
         [](const InReals& x, double fx, const InReals& y, double fy, const InReals& current) {
@@ -622,7 +595,7 @@ void bind_objective(nb::module_& module) {
         "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
 }
 
-// Exact minimisation over candidates, and lower bounds
+// Exact minimisation over candidates
 
 void bind_exact(nb::module_& module) {
     nb::class_<Elimination>(module, "Elimination")
@@ -655,41 +628,6 @@ void bind_exact(nb::module_& module) {
                 return std::pair{owned(std::move(found.candidates)), found.least};
             },
             "tables"_a.noconvert(), "toll"_a.noconvert());
-    module.def(
-        "add_least_lead",
-        [](const Matrix<const double>& rows, const Matrix<double>& lead) {
-            if (lead.shape(0) != rows.shape(0) || lead.shape(1) != rows.shape(0))
-                refuse("lead must be square, with a row for each of `rows`");
-            add_least_lead(rows.data(), static_cast<Index>(rows.shape(0)),
-                           static_cast<Index>(rows.shape(1)), lead.data());
-        },
-        "rows"_a.noconvert(), "lead"_a.noconvert(), Unlocked());
-    module.def(
-        "floors",
-        [](const Matrix<const double>& phi, const Matrix<const double>& lo,
-           const Matrix<const double>& hi, const Matrix<const double>& inverse, const InReals& v,
-           const Matrix<const double>& V_inverse, double longest, double beta) {
-            const std::size_t rows = phi.shape(0), d = phi.shape(1);
-            for (const auto* each : {&lo, &hi})
-                if (each->shape(0) != rows || each->shape(1) != d)
-                    refuse("lo and hi must have the shape of phi");
-            for (const auto* each : {&inverse, &V_inverse})
-                if (each->shape(0) != d || each->shape(1) != d)
-                    refuse("inverse and V_inverse must be square, with a row per feature");
-            sized(v, static_cast<Index>(d), "v");
-            BoxBound bound{static_cast<Index>(d), inverse.data(), v.data(),
-                           V_inverse.data(),      longest,        beta};
-            std::vector<double> terms(rows), found(rows), room;
-            for (std::size_t c = 0; c < rows; ++c) {
-                const auto at =
-                    bound.at(phi.data() + c * d, lo.data() + c * d, hi.data() + c * d, room);
-                terms[c] = at.term;
-                found[c] = at.floor;
-            }
-            return std::pair{owned(std::move(terms)), owned(std::move(found))};
-        },
-        "phi"_a.noconvert(), "lo"_a.noconvert(), "hi"_a.noconvert(), "inverse"_a.noconvert(),
-        "v"_a.noconvert(), "V_inverse"_a.noconvert(), "longest"_a, "beta"_a);
 }
 
 // Local updates, and runs from event to event
@@ -748,7 +686,7 @@ void bind_local(nb::module_& module) {
                 sized(norm, size_of(view_of(sigma)), "norm");
                 if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
                 new (self) HeldLocal(regression, queue, objective, view_of(radii),
-                                     {view_of(sigma), view_of(norm), extra}, checked(effort),
+                                     {view_of(sigma), view_of(norm), extra}, at_least_0(effort),
                                      {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
             },
             "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(), "sigma"_a.noconvert(),

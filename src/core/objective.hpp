@@ -113,6 +113,18 @@ struct Objective {
         return state;
     }
 
+    // Find the highest degree, the most readers and the widest criterion.
+    void measure() {
+        degree = widest = most_readers = 0;
+        for (std::size_t f = 0; f < maps.p.size(); ++f) {
+            const Index p = maps.p[f], q = maps.q[f];
+            degree = std::max(degree, maps.a[f] == maps.b[f] ? p + q : std::max(p, q));
+        }
+        for (Index i = 0; i < criteria(); ++i) widest = std::max(widest, dim(i));
+        for (Index j = 0; j < knobs(); ++j)
+            most_readers = std::max(most_readers, size_of(readers_of(j)));
+    }
+
     // What criterion i adds to F where u = R_i^{-1} phi_i is this.
     double term(Index i, const double* u) const {
         double mean = 0.0, square = 0.0;

@@ -146,20 +146,11 @@ class Objective:
     def __init__(
         self,
         maps: Monomials,
-        blocks: Ints,
-        R: Array,
-        weights: Array,
-        radii: Array,
-        scope_offsets: Ints,
-        scope: Ints,
-        touch_offsets: Ints,
-        touch: Ints,
-        low: Array,
-        high: Array,
-        level_offsets: Ints,
-        levels: Array,
+        bound: Any,
+        graph: Any,
+        domain: Any,
     ) -> None: ...
-    def within(self, low: Array, high: Array, level_offsets: Ints, levels: Array) -> Objective:
+    def within(self, domain: Any) -> Objective:
         """The same bound in another box."""
 
     def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
@@ -192,8 +183,6 @@ class Objective:
         state: Array,
         knobs: Ints,
         criteria: Ints,
-        offsets: Ints,
-        reads: Ints,
         firsts: Ints,
         values: Array,
     ) -> Array:
@@ -237,21 +226,6 @@ class Elimination:
 
     def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float]:
         """The best candidate of every variable, and the least sum; of equals the least toll."""
-
-def add_least_lead(rows: Array, lead: Array) -> None:
-    """lead[a, b] += min over r of (rows[a, r] - rows[b, r])."""
-
-def floors(
-    phi: Array,
-    lo: Array,
-    hi: Array,
-    inverse: Array,
-    v: Array,
-    V_inverse: Array,
-    longest: float,
-    beta: float,
-) -> tuple[Array, Array]:
-    """v'u - beta |u| and its floor under drifts in [lo, hi], by rows of phi."""
 
 class LocalUpdate:
     """The local update of Section 5.1, of one policy."""

@@ -43,6 +43,7 @@ class Bound:
     def __init__(self, problem: Problem, R: Array, radii: ArrayLike) -> None:
         self.problem, self.R = problem, R
         self.domain: BoundDomain = problem.domain
+        self.weights = problem.weights
         self.blocks = read_only(triangles(problem.dims))
         if R.shape != (self.blocks[-1],):
             raise InvalidInput(
@@ -68,9 +69,7 @@ class Bound:
         part = copy(self)
         part.domain = domain
         if self.core is not None and isinstance(domain, BoundBox):
-            part.core = self.core.within(
-                domain.low, domain.high, domain.level_offsets, domain.level_values
-            )
+            part.core = self.core.within(domain)
         return part
 
     @cached_property
@@ -79,21 +78,7 @@ class Bound:
         problem, domain = self.problem, self.domain
         if not (isinstance(domain, BoundBox) and isinstance(problem.features, Monomials)):
             return None
-        return Objective(
-            maps=problem.features.core,
-            blocks=self.blocks,
-            R=self.R,
-            weights=problem.weights,
-            radii=self.radii,
-            scope_offsets=problem.graph.scope_offsets,
-            scope=problem.graph.scope_knobs,
-            touch_offsets=problem.graph.touch_offsets,
-            touch=problem.graph.touch_criteria,
-            low=domain.low,
-            high=domain.high,
-            level_offsets=domain.level_offsets,
-            levels=domain.level_values,
-        )
+        return Objective(problem.features.core, self, problem.graph, domain)
 
     def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
         """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
@@ -108,7 +93,7 @@ class Bound:
         """Each criterion's part of F: its estimated loss and its width, weights included."""
         asked = self.problem.all_criteria if criteria is None else criteria
         means, spreads = self.predict(state, asked)
-        weights = self.problem.weights[asked]
+        weights = self.weights[asked]
         return weights * means, weights * self.radii[asked] * np.sqrt(spreads)
 
     def value(self, state: Array, criteria: Ints | None = None) -> float:
@@ -166,7 +151,7 @@ class Bound:
             width = float(np.sqrt(u @ u))
             pull = v - optimism * self.radii[i] * u / width if width > 0.0 else v
             J = problem.features.jacobian(i, state)
-            slope[problem.graph.scope(i)] += problem.weights[i] * (J.T @ np.linalg.solve(R.T, pull))
+            slope[problem.graph.scope(i)] += self.weights[i] * (J.T @ np.linalg.solve(R.T, pull))
         return slope
 
     def factor(self, criterion: int) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
 from trimtab.domain import BoundBalls, BoundBox
 from trimtab.errors import InvalidInput, SolverFailed
-from trimtab.solvers import ball, branch, cells, constrained, discrete, gradient
+from trimtab.solvers import ball, cells, constrained, discrete, gradient
 from trimtab.solvers.bound import Bound, Constraint
 from trimtab.solvers.part import Part
 from trimtab.solvers.solution import Counters, Solution
@@ -23,7 +23,6 @@ TOO_LARGE = (
     "the lower confidence bound is not finite at its minimum; the losses or radii are too large "
     "for floating point: rescale them"
 )
-ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
 
 
 def solve(
@@ -164,17 +163,12 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
     state = part.put(found.state)
     target = certify * float(part.bound.terms(state, part.criteria)[1].sum())
     bound = cells.lower_bound(part, state, target=target, budget=budget)
-    value, spent = bound.value, Counters(entries=bound.spent)
-    if bound.upper - value > target:
-        boxes = (budget - bound.spent) // ENTRIES_PER_BOX
-        bound = branch.lower_bound(part, bound.state, target=target, budget=boxes)
-        value, spent = max(value, bound.value), spent + Counters(boxes=bound.spent)
-    counters = found.counters + spent
+    counters = found.counters + Counters(entries=bound.spent)
     if bound.upper < found.value:
         found = replace(found, state=bound.state[part.knobs], value=bound.upper)
         if part.bound.core is not None:
             again = _descend(part, bound.state, 0.0, seed)
             counters += again.counters
             found = again if again.value < found.value else found
-    lower = min(value, found.value) if np.isfinite(value) else None
+    lower = min(bound.value, found.value) if np.isfinite(bound.value) else None
     return replace(found, lower_bound=lower, counters=counters)
