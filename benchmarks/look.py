@@ -3,8 +3,8 @@
 Steady on a ring of k knobs with quadratic features, 1,000 rounds with noise 0.1, a price of 1. On
 the side *paper* it is told noise and norms: reg, radius and factor are given. *As it comes* it is
 told nothing, if the checkout has a prior; if not, the same as on the other side. A look is a tell
-with a record; its time is CPU time. Each run is a process of its own, the two checkouts in turns;
-the figures are medians over runs.
+with a record; its time is CPU time. Each run is a process of its own, in the environment .venv of
+its checkout, the two checkouts in turns; the figures are medians over runs.
 
     python benchmarks/look.py PATH            a checkout of version 0.1, for example
 """
@@ -55,11 +55,13 @@ def looks(side: str, k: int, seed: int) -> dict[str, float]:
 
 
 def run(checkout: Path, side: str, k: int, seed: int) -> dict[str, float]:
-    """The same in a process of its own, with the sources of a checkout."""
+    """The same in a process of its own, with the environment of a checkout."""
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    command = [sys.executable, __file__, "--one", side, str(k), str(seed)]
-    environment = os.environ | threads | {"PYTHONPATH": str(checkout / "src")}
-    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    python = checkout / ".venv" / "bin" / "python"
+    command = [str(python), __file__, "--one", side, str(k), str(seed)]
+    done = subprocess.run(
+        command, env=os.environ | threads, check=True, capture_output=True, text=True
+    )
     return {name: float(value) for name, value in json.loads(done.stdout).items()}
 
 
@@ -90,7 +92,7 @@ def main(other: Path) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(looks(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
-    elif len(sys.argv) == 2 and (Path(sys.argv[1]) / "src" / "trimtab").is_dir():
+    elif len(sys.argv) == 2 and (Path(sys.argv[1]) / ".venv").is_dir():
         main(Path(sys.argv[1]).resolve())
     else:
-        sys.exit("give the path of another checkout of trimtab, one with src/trimtab in it")
+        sys.exit("give the path of another checkout of trimtab, one with its environment .venv")

@@ -63,7 +63,7 @@ def lazy_without_solves(world: tt.worlds.World, horizon: int) -> tuple[float, in
     )
     t = epochs = 0
     while t < horizon:
-        rounds = min(estimators.rounds_left(), horizon - t)
+        rounds = min(estimators.queue.rounds_left, horizon - t)
         estimators.skip(rounds, None)
         t += rounds
         here = mean[epochs % 64]
@@ -74,7 +74,7 @@ def lazy_without_solves(world: tt.worlds.World, horizon: int) -> tuple[float, in
 
         estimators.collect(everybody, owed)
         estimators.flush(everybody)
-        estimators.reset_clocks(everybody)
+        estimators.book.since[everybody] = 0.0
         epochs += 1
         estimators.deploy(tour[epochs % 64], everybody)
     return time.perf_counter() - begin, epochs

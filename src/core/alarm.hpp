@@ -22,10 +22,10 @@ struct Alarm {
 
     // Fill in by how many standard deviations each criterion is off, 0 where nothing can be
     // compared, and whether it was compared with its own earlier losses. How many were compared.
-    Index compare(const Regression& book, Index common, Reals far, std::span<bool> own) const {
+    Index compare(const Regression& book, Reals far, std::span<bool> own) const {
         Index known = 0;
         for (Index i = 0; i < book.criteria(); ++i) {
-            const Index count = common + book.n[i];
+            const Index count = book.common() + book.n[i];
             const double now = static_cast<double>(count), least = static_cast<double>(few);
             const double sum = now * book.shift[i] + book.total[i], fresh = now - begun[i];
             const double apart = (sum - total[i]) / std::max(fresh, 1.0) - mean[i];

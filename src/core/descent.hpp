@@ -3,7 +3,7 @@
 // A *descent* takes one knob after another to its best place, all others fixed, and comes back to
 // those whose criteria have changed since. It ends in a state that no single knob can improve.
 // Until it is clear which minimum to settle in, gains that are small against the width are left
-// alone; then Newton's method and a last descent find the digits.
+// alone.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,6 @@
 
 #include "hash_rng.hpp"
 #include "line_search.hpp"
-#include "newton.hpp"
 #include "objective.hpp"
 #include "views.hpp"
 
@@ -44,8 +43,7 @@ public:
     explicit Search(const Objective& objective) : at(objective), place_(objective.knobs()) {}
 
     Position at;
-    Index steps = 0;       // one-dimensional minimisations so far
-    double started = 0.0;  // G where the last descent began
+    Index steps = 0;  // one-dimensional minimisations so far
 
     std::size_t bytes() const { return at.bytes() + place_.bytes(); }
 
@@ -55,7 +53,8 @@ public:
         for (const Index i : criteria)
             for (const Index j : F.scope_of(i)) place_[j] = -1;
         for (Index n = 0; n < size_of(knobs); ++n) place_[knobs[n]] = n;
-        part_ = {knobs, criteria, place_.view()};
+        knobs_ = knobs;
+        criteria_ = criteria;
         at.prepare(criteria);
         ring_.resize(knobs.size());
         waiting_.assign(knobs.size(), false);
@@ -64,37 +63,21 @@ public:
     }
 
     // Go down from s by single knobs until none gains more than this share of its width; G there.
-    double descend(double coarse, Index most_per_knob = MOST_PER_KNOB) {
-        started = value();
-        for (Index n = 0; n < size_of(part_.knobs); ++n) remind(n);
-        return started - go_down(coarse, most_per_knob * size_of(part_.knobs));
+    double descend(double coarse) {
+        const double start = value();
+        for (Index n = 0; n < size_of(knobs_); ++n) remind(n);
+        return start - go_down(coarse, MOST_PER_KNOB * size_of(knobs_));
     }
-
-    // Go down to the last digit, by all knobs together and then by each; G there.
-    double finish() {
-        while (true) {
-            polish(NEWTON_STEPS);
-            const Index most = steps + LAST_PER_KNOB * size_of(part_.knobs);
-            const double found = descend(0.0, LAST_PER_KNOB);
-            if (steps < most) return found;
-        }
-    }
-
-    // Go down from s by all knobs together; G there.
-    double polish(int most) { return newton_.polish(value(), SETTLED, most, part_, at); }
 
     // G at s, from scratch.
     double value() {
-        double sum = at.refresh(part_.criteria);
-        for (const Index j : part_.knobs) sum += at.toll(j);
+        double sum = at.refresh(criteria_);
+        for (const Index j : knobs_) sum += at.toll(j);
         return sum;
     }
 
-    static constexpr double ROUGH = 2e-3, COARSE = 1e-4;  // of the width: gains left alone
-
 private:
-    static constexpr Index MOST_PER_KNOB = 500, LAST_PER_KNOB = 2;  // steps of a descent
-    static constexpr int NEWTON_STEPS = 50;
+    static constexpr Index MOST_PER_KNOB = 500;  // steps of a descent
 
     // Put the n-th free knob at the end of the queue, if it is not there.
     void remind(Index n) {
@@ -117,7 +100,7 @@ private:
         LineSearch least(at.line);
         double gained = 0.0;
         for (Index n = 0; n < most && queued_ > 0; ++n) {
-            const Index j = part_.knobs[next()];
+            const Index j = knobs_[next()];
             ++steps;
             at.face(j);
             const Step step = least(at.s[j], F.low[j], F.high[j], F.levels_of(j), coarse);
@@ -132,12 +115,12 @@ private:
         return gained;
     }
 
-    Room<Index> place_;  // (k,) of a knob among the free ones, -1 if it is not free
-    Subproblem part_;
+    Room<Index> place_;        // (k,) of a knob among the free ones, -1 if it is not free
+    ConstIndices knobs_;       // the free ones
+    ConstIndices criteria_;    // that read them
     std::vector<Index> ring_;  // free knobs still to look at, first come, first served
     std::vector<bool> waiting_;
     std::size_t first_ = 0, queued_ = 0;
-    Newton newton_;
 };
 
 // When a search of n knobs has looked long enough.
@@ -176,8 +159,7 @@ public:
 
     Minimum operator()(Effort effort) {
         if (effort.steps > 0 && knobs_.size() > 1) put(best_of_starts(effort));
-        search_.descend(Search::COARSE);
-        double value = search_.finish();
+        double value = search_.descend(0.0);
         std::vector<double> state = taken();
         put(now_);
         const double at_now = search_.value();
@@ -190,7 +172,8 @@ public:
 
 private:
     static constexpr Index MOST_STARTS = 64;
-    static constexpr double SAME = 1e-6;  // of the value: starts this close to each other agree
+    static constexpr double ROUGH = 2e-3;  // of the width: gains left alone until the last descent
+    static constexpr double SAME = 1e-6;   // of the value: starts this close to each other agree
 
     struct Candidate {
         std::vector<double> state;
@@ -204,7 +187,7 @@ private:
         for (Index c = 0; c <= MOST_STARTS; ++c) {
             if (c > 0 && (search_.steps >= effort.steps || again >= effort.agreed)) break;
             if (c > 0) throw_all(c);
-            const double value = search_.descend(Search::ROUGH);
+            const double value = search_.descend(ROUGH);
             if (c == 0 || value < best - SAME * std::abs(best))
                 again = 0;
             else if (value <= best + SAME * std::abs(best))

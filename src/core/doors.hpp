@@ -50,13 +50,16 @@ std::span<T> table(const Matrix<T>& array, Index rows, Index columns, const char
 }
 
 // Every entry is an index below `end`.
-inline ConstIndices indices(const Vector<const Index>& array, Index end, const char* name) {
-    const ConstIndices view = view_of(array);
+inline ConstIndices checked(ConstIndices view, Index end, const std::string& name) {
     for (std::size_t n = 0; n < view.size(); ++n)
         if (view[n] < 0 || view[n] >= end)
-            refuse(std::string(name) + "[" + std::to_string(n) + "] = " + std::to_string(view[n]) +
+            refuse(name + "[" + std::to_string(n) + "] = " + std::to_string(view[n]) +
                    " is not an index below " + std::to_string(end));
     return view;
+}
+
+inline ConstIndices indices(const Vector<const Index>& array, Index end, const char* name) {
+    return checked(view_of(array), end, name);
 }
 
 // Offsets into something of length `end`: they begin at 0, never fall, and end there.
@@ -109,6 +112,10 @@ public:
     std::span<T> maybe(const char* name, Index size) {
         const std::span<T> view = any<T>(name);
         return view.empty() ? view : of<T>(name, size);
+    }
+
+    ConstIndices indices(const char* name, Index end) {
+        return checked(any<const Index>(name), end, title(name));
     }
 
     ConstIndices offsets(const char* name, Index rows, Index end) {

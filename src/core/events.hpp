@@ -19,9 +19,8 @@ namespace trimtab {
 
 // Where a run is.
 struct Clock {
-    Index t, stop;          // rounds played, and the last one to play
-    Index clock, review;    // the policy's rounds, and when it reviews
-    Index common, skipped;  // rounds that everybody has seen, and how many of them are owed
+    Index t, stop;        // rounds played, and the last one to play
+    Index clock, review;  // the policy's rounds, and when it reviews
 };
 
 // A run on its way, and what it has recorded since it was last looked at.
@@ -77,16 +76,16 @@ private:
     // Let rounds pass up to the next event, and find whom it concerns.
     Step advance() {
         if (at.t >= at.stop) return Step::done;
+        const Regression& sums = local_.regression();
         const Index passed = std::min(
-            {local_.queue().next_round() - at.common, at.review - at.clock, at.stop - at.t});
+            {local_.queue().next_round() - sums.common(), at.review - at.clock, at.stop - at.t});
         at.t += passed;
         at.clock += passed;
-        at.common += passed;
-        at.skipped += passed;
+        sums.skip(passed);
         bound += static_cast<double>(passed) * bound_per_round;
         ends.back() = at.t;
         if (at.clock >= at.review) return Step::ask;
-        local_.queue().list_due(at.common, due_);
+        local_.queue().list_due(sums.common(), due_);
         if (due_.empty()) return Step::done;
         local_.parts.find(due_);
         return local_.any_linear() ? Step::ask : Step::event;
@@ -108,9 +107,9 @@ private:
     // Take in the losses drawn, move, and record it; false where values are not finite.
     bool act(double factor) {
         const ConstIndices affected = local_.parts.affected();
-        local_.regression().add_owed(affected, mean_, squares_, at.common, at.skipped);
+        local_.regression().add_owed(affected, mean_, squares_);
         add_rates(affected, -1.0);
-        const bool finite = local_.update(due_, at.common, factor, next_seed());
+        const bool finite = local_.update(due_, factor, next_seed());
         add_rates(affected, 1.0);
         if (!finite) return false;
         if (solves++ == 0) first_solve = at.t;
@@ -136,7 +135,9 @@ private:
         return static_cast<Index>(next & std::numeric_limits<Index>::max());
     }
 
-    Index owed(Index i) const { return at.skipped + local_.regression().owed[i]; }
+    Index owed(Index i) const {
+        return local_.regression().skipped() + local_.regression().owed[i];
+    }
 
     void add_rates(ConstIndices criteria, double sign) {
         for (const Index i : criteria)

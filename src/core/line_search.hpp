@@ -38,7 +38,7 @@ public:
         best_ = at_now_ - least_gain_;
         if (!levels.empty()) {
             for (const double level : levels) offer(level, line_.value(level));
-        } else if (!(line_.degree == 2 && (now == low || now == high) && stays(low, high))) {
+        } else {
             search(low, high);
         }
         return {x_, x_ != now ? at_now_ - best_ : 0.0};
@@ -129,34 +129,6 @@ private:
             x = step;
         }
         return {x, y};
-    }
-
-    // Whether a line of degree 2 is certainly least at the end of the interval where the knob is.
-    //
-    // A root is below its tangent, sqrt(Q) <= (q + Q) / (2 sqrt(q)) where Q is q now, so F is above
-    // a polynomial that it touches now. It has risen everywhere else if the Bernstein coefficients
-    // of its rise, divided by the distance, are positive.
-    bool stays(double low, double high) const {
-        double a1 = line_.A[1], a2 = line_.A[2], a3 = 0.0, a4 = 0.0;
-        for (Index c = 0; c < line_.readers; ++c) {
-            const double* Q = line_.Q(c);
-            const double q = line_.square(now_, c).y;
-            if (q <= 0.0) return false;
-            const double half = 0.5 * line_.bonus[c] / std::sqrt(q);
-            a1 -= half * Q[1];
-            a2 -= half * Q[2];
-            a3 -= half * Q[3];
-            a4 -= half * Q[4];
-        }
-        // The powers of the distance, which is 1 at the other end.
-        const double h = now_ == low ? high - now_ : low - now_;
-        const double toll = line_.price * std::abs(h);
-        const double b1 = h * (((4.0 * a4 * now_ + 3.0 * a3) * now_ + 2.0 * a2) * now_ + a1) +
-                          (line_.anchor == now_ ? toll : -toll);
-        const double b2 = h * h * ((6.0 * a4 * now_ + 3.0 * a3) * now_ + a2);
-        const double b3 = h * h * h * (4.0 * a4 * now_ + a3);
-        const double b4 = h * h * h * h * a4;
-        return std::min({b1, b1 + b2 / 3.0, b1 + (2.0 * b2 + b3) / 3.0, b1 + b2 + b3 + b4}) >= 0.0;
     }
 
     // Where to look: F and its derivatives at points, ascending in line.x; how many.

@@ -77,10 +77,10 @@ public:
     // Free the parts found and reset the clocks of those that triggered. Nothing may be owed to the
     // criteria concerned. False where values are beyond floating point: nothing moves then, and no
     // clock is reset.
-    bool update(ConstIndices triggered, Index common, double factor, Index seed) {
+    bool update(ConstIndices triggered, double factor, Index seed) {
         const ConstIndices affected = parts.affected();
         widen(affected, -1.0);
-        regression_.flush(affected, common);
+        regression_.flush(affected);
         if (!growing_.sigma.empty()) grow(affected);
         bool finite = true;
         for (Index p = 0; p < parts.parts(); ++p)

@@ -3,7 +3,6 @@
 #include <mutex>
 
 #include "alarm.hpp"
-#include "box_bound.hpp"
 #include "descent.hpp"
 #include "doors.hpp"
 #include "draws.hpp"
@@ -27,22 +26,31 @@ namespace {
 using InReals = Vector<const double>;
 using InIndices = Vector<const Index>;
 using OutReals = Vector<double>;
-using Unlocked = nb::call_guard<nb::gil_scoped_release>;  // around what may take long
 
 // Regressions and their trigger queue
 
 using HeldRegression = Held<Regression>;
 
 struct HeldQueue {
-    HeldQueue(const InIndices& due, const InIndices& n)
-        : kept{nb::cast(due), nb::cast(n)},
+    HeldQueue(const InIndices& due, const InIndices& n, const InIndices& counters)
+        : kept{nb::cast(due), nb::cast(n), nb::cast(counters)},
           tree(static_cast<std::size_t>(TriggerQueue::tree_size(size_of(view_of(due))))),
-          view{tree, view_of(due), sized(n, size_of(view_of(due)), "n")} {}
+          view{tree, view_of(due), sized(n, size_of(view_of(due)), "n")},
+          now(sized(counters, 3, "counters").data()) {}
 
     std::vector<nb::object> kept;
     std::vector<Index> tree;
     TriggerQueue view;
+    const Index* now;  // rounds that every criterion has seen
 };
+
+// The augmented factor of every criterion is a triangle of its own size.
+template <class View>
+void check_blocks(const View& view, Index m) {
+    for (Index i = 0; i < m; ++i)
+        if (view.blocks[i + 1] - view.blocks[i] != triangle_size(view.dim(i) + 1))
+            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+}
 
 void read_regression(HeldRegression* self, nb::handle source) {
     new (self) HeldRegression{};
@@ -54,9 +62,7 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.offsets = from.offsets("offsets", m, size_of(to.phi));
     to.R = from.any<double>("R");
     to.blocks = from.offsets("blocks", m, size_of(to.R));
-    for (Index i = 0; i < m; ++i)
-        if (to.blocks[i + 1] - to.blocks[i] != triangle_size(to.dim(i) + 1))
-            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+    check_blocks(to, m);
     to.since = from.of<double>("since", m);
     to.mean = from.of<double>("mean", m);
     to.spread = from.of<double>("spread", m);
@@ -79,6 +85,7 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.cut = from.of<Index>("cut", size_of(to.low));
     to.excess = from.of<double>("excess", size_of(to.low));
     to.data = from.of<Index>("data", m);
+    to.counters = from.of<Index>("counters", 3);
 }
 
 ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) {
@@ -89,6 +96,16 @@ ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) 
 template <auto Method, class... Rest>
 void on_criteria(const HeldRegression& self, const InIndices& criteria, Rest... rest) {
     (self.view.*Method)(criteria_of(self, criteria), rest...);
+}
+
+// A loss of every criterion, for one round; -1 for anything else, which changes nothing.
+Index add_round(const HeldRegression& self, nb::handle losses, double limit) {
+    InReals given;
+    const Index m = self.view.criteria();
+    if (!nb::try_cast<InReals>(losses, given, false) || size_of(view_of(given)) != m ||
+        count_beyond(given.data(), m, limit) > 0)
+        return -1;
+    return self.view.add_round(view_of(given));
 }
 
 template <class T>
@@ -129,8 +146,8 @@ nb::object likelihood(const HeldRegression& self, const InIndices& criteria,
     return owned(std::move(found));
 }
 
-Index compare(const HeldRegression& self, Index common, const InReals& sigma, const InReals& misfit,
-              double g, Index few, Index enough, const Matrix<double>& heard, const OutReals& far,
+Index compare(const HeldRegression& self, const InReals& sigma, const InReals& misfit, double g,
+              Index few, Index enough, const Matrix<double>& heard, const OutReals& far,
               const Vector<bool>& own) {
     const Index m = self.view.criteria();
     const Reals rows = table(heard, 4, m, "heard");
@@ -143,7 +160,7 @@ Index compare(const HeldRegression& self, Index common, const InReals& sigma, co
                       slice(rows, m, 2 * m),
                       slice(rows, 2 * m, 3 * m),
                       slice(rows, 3 * m, 4 * m)};
-    return alarm.compare(self.view, common, sized(far, m, "far"), sized(own, m, "own"));
+    return alarm.compare(self.view, sized(far, m, "far"), sized(own, m, "own"));
 }
 
 void bind_regression(nb::module_& module) {
@@ -158,32 +175,25 @@ void bind_regression(nb::module_& module) {
                 self.view.begin_again(criteria_of(self, criteria));
             },
             "criteria"_a.noconvert())
-        .def(
-            "add_round",
-            [](const HeldRegression& self, const InReals& losses) {
-                return self.view.add_round(sized(losses, self.view.criteria(), "losses"));
-            },
-            "losses"_a.noconvert())
+        .def("add_round", &add_round, "losses"_a, "limit"_a)
         .def("add_rounds", &add_rounds<double>, "losses"_a.noconvert())
         .def("add_rounds", &add_rounds<float>, "losses"_a.noconvert())
         .def(
             "add_some",
-            [](const HeldRegression& self, const InReals& losses, const InIndices& count,
-               Index common) {
+            [](const HeldRegression& self, const InReals& losses, const InIndices& count) {
                 const Index m = self.view.criteria();
-                self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"), common);
+                self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"));
             },
-            "losses"_a.noconvert(), "count"_a.noconvert(), "common"_a)
+            "losses"_a.noconvert(), "count"_a.noconvert())
         .def(
             "add_owed",
             [](const HeldRegression& self, const InIndices& criteria, const InReals& mean,
-               const InReals& squares, Index common, Index skipped) {
+               const InReals& squares) {
                 const ConstIndices which = criteria_of(self, criteria);
                 self.view.add_owed(which, sized(mean, size_of(which), "mean"),
-                                   sized(squares, size_of(which), "squares"), common, skipped);
+                                   sized(squares, size_of(which), "squares"));
             },
-            "criteria"_a.noconvert(), "mean"_a.noconvert(), "squares"_a.noconvert(), "common"_a,
-            "skipped"_a)
+            "criteria"_a.noconvert(), "mean"_a.noconvert(), "squares"_a.noconvert())
         .def(
             "take_each",
             [](const HeldRegression& self, const InIndices& criteria, const InReals& phi,
@@ -202,11 +212,13 @@ void bind_regression(nb::module_& module) {
                                   sized(count, self.view.criteria(), "count"));
             },
             "phi"_a.noconvert(), "count"_a.noconvert())
-        .def("flush", &on_criteria<&Regression::flush, Index>, "criteria"_a.noconvert(), "common"_a)
-        .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index, Index>,
-             "criteria"_a.noconvert(), "common"_a, "rounds"_a, "memory"_a)
-        .def("forget", &on_criteria<&Regression::forget, Index, Index>, "criteria"_a.noconvert(),
-             "common"_a, "skipped"_a)
+        .def(
+            "skip", [](const HeldRegression& self, Index rounds) { self.view.skip(rounds); },
+            "rounds"_a)
+        .def("flush", &on_criteria<&Regression::flush>, "criteria"_a.noconvert())
+        .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index>,
+             "criteria"_a.noconvert(), "rounds"_a, "memory"_a)
+        .def("forget", &on_criteria<&Regression::forget>, "criteria"_a.noconvert())
         .def("measure", &on_criteria<&Regression::measure, double>, "criteria"_a.noconvert(),
              "factor"_a)
         .def(
@@ -219,14 +231,15 @@ void bind_regression(nb::module_& module) {
         .def("likelihood", &likelihood, "criteria"_a.noconvert(), "phi"_a.noconvert(),
              "n"_a.noconvert(), "losses"_a.noconvert(), "rounds"_a.noconvert(),
              "sigma"_a.noconvert(), "misfit"_a.noconvert(), "grid"_a.noconvert(), "far"_a)
-        .def("compare", &compare, "common"_a, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a,
-             "few"_a, "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
+        .def("compare", &compare, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a, "few"_a,
+             "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 
 void bind_queue(nb::module_& module) {
     nb::class_<HeldQueue>(module, "TriggerQueue")
-        .def(nb::init<const InIndices&, const InIndices&>(), "due"_a.noconvert(), "n"_a.noconvert())
+        .def(nb::init<const InIndices&, const InIndices&, const InIndices&>(), "due"_a.noconvert(),
+             "n"_a.noconvert(), "counters"_a.noconvert())
         .def(
             "put",
             [](const HeldQueue& self, const InIndices& criteria) {
@@ -235,15 +248,16 @@ void bind_queue(nb::module_& module) {
             },
             "criteria"_a.noconvert())
         .def("put_all", [](const HeldQueue& self) { self.view.put_all(); })
-        .def(
-            "due_by",
-            [](const HeldQueue& self, Index now) {
-                std::vector<Index> found;
-                self.view.list_due(now, found);
-                return owned(std::move(found));
-            },
-            "now"_a)
-        .def_prop_ro("next_round", [](const HeldQueue& self) { return self.view.next_round(); });
+        .def("triggered",
+             [](const HeldQueue& self) {
+                 std::vector<Index> found;
+                 self.view.list_due(*self.now, found);
+                 return owned(std::move(found));
+             })
+        .def_prop_ro("rounds_left", [](const HeldQueue& self) {
+            const Index left = std::max<Index>(self.view.next_round() - *self.now, 0);
+            return left < NEVER / 2 ? left : NEVER;
+        });
 }
 
 // Factors alone
@@ -363,14 +377,7 @@ void fill(const Held<Maps>& self, const OutReals& phi, const InReals& state,
 void bind_features(nb::module_& module) {
     nb::class_<HeldMonomials>(module, "Monomials")
         .def("__init__", &read_monomials, "arrays"_a)
-        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert())
-        .def(
-            "all_linear",
-            [](const HeldMonomials& self, const InIndices& criteria, const InIndices& knobs) {
-                return self.view.all_linear(indices(criteria, self.view.criteria(), "criteria"),
-                                            view_of(knobs));
-            },
-            "criteria"_a.noconvert(), "knobs"_a.noconvert());
+        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
     nb::class_<HeldFourier>(module, "Fourier")
         .def("__init__", &read_fourier, "arrays"_a)
         .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
@@ -380,17 +387,14 @@ void bind_features(nb::module_& module) {
 
 using HeldObjective = Held<Objective>;
 
-void set_bounds(HeldObjective& self, const InReals& low, const InReals& high,
-                const InIndices& level_offsets, const InReals& levels) {
+void read_bounds(HeldObjective& self, nb::handle domain) {
     Objective& to = self.view;
+    Arrays from(domain, self.kept);
     const Index k = size_of(to.touch_offsets) - 1;
-    to.low = sized(low, k, "low");
-    to.high = sized(high, k, "high");
-    to.level_offsets = sized(level_offsets, k + 1, "level_offsets");
-    to.levels = view_of(levels);
-    check_offsets(to.level_offsets, size_of(to.levels), "level_offsets");
-    self.kept.insert(self.kept.end(),
-                     {nb::cast(low), nb::cast(high), nb::cast(level_offsets), nb::cast(levels)});
+    to.low = from.of<const double>("low", k);
+    to.high = from.of<const double>("high", k);
+    to.levels = from.any<const double>("level_values");
+    to.level_offsets = from.offsets("level_offsets", k, size_of(to.levels));
 }
 
 // Every feature reads knobs of its criterion's own scope.
@@ -406,51 +410,41 @@ void check_scopes(const Objective& F) {
     }
 }
 
-void make_objective(HeldObjective* self, const HeldMonomials& maps, const InIndices& blocks,
-                    const InReals& R, const InReals& weights, const InReals& radii,
-                    const InIndices& scope_offsets, const InIndices& scope,
-                    const InIndices& touch_offsets, const InIndices& touch, const InReals& low,
-                    const InReals& high, const InIndices& level_offsets, const InReals& levels) {
+void make_objective(HeldObjective* self, const HeldMonomials& maps, nb::handle bound,
+                    nb::handle graph, nb::handle domain) {
     new (self) HeldObjective{};
     Objective& to = self->view;
     to.maps = maps.view;
     self->kept = maps.kept;
-    self->kept.insert(self->kept.end(), {nb::cast(blocks), nb::cast(R), nb::cast(weights),
-                                         nb::cast(radii), nb::cast(scope_offsets), nb::cast(scope),
-                                         nb::cast(touch_offsets), nb::cast(touch)});
-    const Index m = to.maps.criteria(), k = static_cast<Index>(touch_offsets.shape(0)) - 1;
-    to.R = view_of(R);
-    to.blocks = sized(blocks, m + 1, "blocks");
-    check_offsets(to.blocks, size_of(to.R), "blocks");
-    to.weights = sized(weights, m, "weights");
-    to.radii = sized(radii, m, "radii");
-    to.scope = indices(scope, k, "scope");
-    to.scope_offsets = sized(scope_offsets, m + 1, "scope_offsets");
-    check_offsets(to.scope_offsets, size_of(to.scope), "scope_offsets");
-    to.touch = indices(touch, m, "touch");
-    to.touch_offsets = view_of(touch_offsets);
+    Arrays from(bound, self->kept), links(graph, self->kept);
+    const Index m = to.maps.criteria();
+    to.R = from.any<const double>("R");
+    to.blocks = from.offsets("blocks", m, size_of(to.R));
+    to.weights = from.of<const double>("weights", m);
+    to.radii = from.of<const double>("radii", m);
+    to.touch = links.indices("touch_criteria", m);
+    to.touch_offsets = links.any<const Index>("touch_offsets");
     check_offsets(to.touch_offsets, size_of(to.touch), "touch_offsets");
-    set_bounds(*self, low, high, level_offsets, levels);
+    const Index k = size_of(to.touch_offsets) - 1;
+    to.scope = links.indices("scope_knobs", k);
+    to.scope_offsets = links.offsets("scope_offsets", m, size_of(to.scope));
+    read_bounds(*self, domain);
     if (to.maps.knobs > k) refuse("a feature reads a knob that does not exist");
     check_scopes(to);
-    to.degree = to.widest = to.most_readers = 0;
-    for (const auto p : to.maps.p) to.degree = std::max<Index>(to.degree, p);
-    for (const auto q : to.maps.q) to.degree = std::max<Index>(to.degree, q);
-    for (Index i = 0; i < m; ++i) to.widest = std::max(to.widest, to.dim(i));
-    for (Index j = 0; j < k; ++j)
-        to.most_readers = std::max(to.most_readers, size_of(to.readers_of(j)));
-    for (Index i = 0; i < m; ++i)
-        if (to.blocks[i + 1] - to.blocks[i] != triangle_size(to.dim(i) + 1))
-            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
+    check_blocks(to, m);
+    to.measure();
+}
+
+void check_rising(ConstIndices x, const std::string& name) {
+    if (std::adjacent_find(x.begin(), x.end(), std::greater_equal<>()) != x.end())
+        refuse(name + " must ascend");
 }
 
 // Every reader of a free knob is among the criteria, as a search needs it.
 void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
-    const auto rising = [](ConstIndices x) {
-        return std::adjacent_find(x.begin(), x.end(), std::greater_equal<>()) == x.end();
-    };
-    if (knobs.empty() || !rising(knobs) || !rising(criteria))
-        refuse("knobs and criteria must ascend, and there must be a knob");
+    if (knobs.empty()) refuse("there must be a knob");
+    check_rising(knobs, "knobs");
+    check_rising(criteria, "criteria");
     for (const Index j : knobs)
         for (const Index i : F.readers_of(j))
             if (!std::binary_search(criteria.begin(), criteria.end(), i))
@@ -458,7 +452,7 @@ void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
                        " and is not among the criteria");
 }
 
-double checked(double effort) {
+double at_least_0(double effort) {
     if (!(effort >= 0.0)) refuse("effort must be at least 0");
     return effort;
 }
@@ -490,7 +484,7 @@ std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const 
                                                const InIndices& knobs, const InIndices& criteria,
                                                double effort, Index seed) {
     const Task task(self.view, current, price, knobs, criteria, start);
-    const Effort enough(checked(effort), size_of(task.knobs));
+    const Effort enough(at_least_0(effort), size_of(task.knobs));
     Minimum found;
     {
         nb::gil_scoped_release unlocked;
@@ -501,58 +495,73 @@ std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const 
     return {owned(std::move(found.state)), found.value, found.steps};
 }
 
-// The tables of the criteria, one after another.
 nb::object tabulate(const HeldObjective& self, const InReals& state, const InIndices& knobs,
-                    const InIndices& criteria, const InIndices& offsets, const InIndices& reads,
-                    const InIndices& firsts, const InReals& values) {
+                    const InIndices& criteria, const InIndices& firsts, const InReals& values) {
     const Objective& F = self.view;
     const ConstReals s = sized(state, F.knobs(), "state");
-    const Index n = static_cast<Index>(knobs.shape(0)), c = static_cast<Index>(criteria.shape(0));
-    const Candidates from{
-        indices(knobs, F.knobs(), "knobs"), indices(criteria, F.criteria(), "criteria"),
-        sized(offsets, c + 1, "offsets"),   indices(reads, n, "reads"),
-        sized(firsts, n + 1, "firsts"),     view_of(values)};
-    check_offsets(from.offsets, size_of(from.reads), "offsets");
+    const Candidates from{indices(knobs, F.knobs(), "knobs"),
+                          sized(firsts, static_cast<Index>(knobs.shape(0)) + 1, "firsts"),
+                          view_of(values)};
+    const ConstIndices which = indices(criteria, F.criteria(), "criteria");
     check_offsets(from.firsts, size_of(from.values), "firsts");
-    std::vector<Index> starts{0};
-    for (Index i = 0; i < c; ++i) {
-        Index size = 1;
-        for (const Index p : from.scope(i)) size *= from.count(p);
-        starts.push_back(starts.back() + size);
-    }
-    std::vector<double> tables(static_cast<std::size_t>(starts.back()));
+    check_rising(from.knobs, "knobs");
+    std::vector<double> tables;
     {
         nb::gil_scoped_release unlocked;
-        Tabulation tabulation(F, from, s);
-        for (Index i = 0; i < c; ++i)
-            if (starts[i + 1] > starts[i]) tabulation.fill(i, &tables[starts[i]]);
+        tables = trimtab::tabulate(F, from, which, s);
     }
     return owned(std::move(tables));
 }
 
 void bind_objective(nb::module_& module) {
     nb::class_<HeldObjective>(module, "Objective")
-        .def("__init__", &make_objective, "maps"_a, "blocks"_a.noconvert(), "R"_a.noconvert(),
-             "weights"_a.noconvert(), "radii"_a.noconvert(), "scope_offsets"_a.noconvert(),
-             "scope"_a.noconvert(), "touch_offsets"_a.noconvert(), "touch"_a.noconvert(),
-             "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
-             "levels"_a.noconvert())
+        .def("__init__", &make_objective, "maps"_a, "bound"_a, "graph"_a, "domain"_a)
         .def(
             "within",
-            [](const HeldObjective& self, const InReals& low, const InReals& high,
-               const InIndices& level_offsets, const InReals& levels) {
+            [](const HeldObjective& self, nb::handle domain) {
                 HeldObjective part = self;
-                set_bounds(part, low, high, level_offsets, levels);
+                read_bounds(part, domain);
                 return part;
             },
-            "low"_a.noconvert(), "high"_a.noconvert(), "level_offsets"_a.noconvert(),
-            "levels"_a.noconvert())
+            "domain"_a)
+        .def(
+            "predict",
+            [](const HeldObjective& self, const InReals& state, const InIndices& criteria) {
+                const Objective& F = self.view;
+                const ConstReals s = sized(state, F.knobs(), "state");
+                std::vector<double> means, spreads, room(static_cast<std::size_t>(F.widest));
+                for (const Index i : indices(criteria, F.criteria(), "criteria")) {
+                    const auto found = F.predict(i, s.data(), room.data());
+                    means.push_back(found.mean);
+                    spreads.push_back(found.spread);
+                }
+                return std::pair{owned(std::move(means)), owned(std::move(spreads))};
+            },
+            "state"_a, "criteria"_a.noconvert())
+        .def(
+            "is_curved",
+            [](const HeldObjective& self, const InIndices& knobs, const InIndices& criteria) {
+                const Objective& F = self.view;
+                return F.is_curved(indices(knobs, F.knobs(), "knobs"),
+                                   indices(criteria, F.criteria(), "criteria"));
+            },
+            "knobs"_a.noconvert(), "criteria"_a.noconvert())
+        .def(
+            "pruned",
+            [](const HeldObjective& self, const InReals& state, const InReals& current,
+               const InReals& price, double share) {
+                const Index k = self.view.knobs();
+                const ConstReals best = sized(state, k, "state");
+                return owned(self.view.pruned({best.begin(), best.end()},
+                                              sized(current, k, "current"),
+                                              sized(price, k, "price"), share));
+            },
+            "state"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(), "share"_a)
         .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(),
              "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
              "seed"_a)
         .def("tabulate", &tabulate, "state"_a.noconvert(), "knobs"_a.noconvert(),
-             "criteria"_a.noconvert(), "offsets"_a.noconvert(), "reads"_a.noconvert(),
-             "firsts"_a.noconvert(), "values"_a.noconvert());
+             "criteria"_a.noconvert(), "firsts"_a.noconvert(), "values"_a.noconvert());
     module.def(
         "better",
         [](const InReals& x, double fx, const InReals& y, double fy, const InReals& current) {
@@ -586,7 +595,7 @@ void bind_objective(nb::module_& module) {
         "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
 }
 
-// Exact minimisation over candidates, and lower bounds
+// Exact minimisation over candidates
 
 void bind_exact(nb::module_& module) {
     nb::class_<Elimination>(module, "Elimination")
@@ -619,41 +628,6 @@ void bind_exact(nb::module_& module) {
                 return std::pair{owned(std::move(found.candidates)), found.least};
             },
             "tables"_a.noconvert(), "toll"_a.noconvert());
-    module.def(
-        "add_least_lead",
-        [](const Matrix<const double>& rows, const Matrix<double>& lead) {
-            if (lead.shape(0) != rows.shape(0) || lead.shape(1) != rows.shape(0))
-                refuse("lead must be square, with a row for each of `rows`");
-            add_least_lead(rows.data(), static_cast<Index>(rows.shape(0)),
-                           static_cast<Index>(rows.shape(1)), lead.data());
-        },
-        "rows"_a.noconvert(), "lead"_a.noconvert(), Unlocked());
-    module.def(
-        "floors",
-        [](const Matrix<const double>& phi, const Matrix<const double>& lo,
-           const Matrix<const double>& hi, const Matrix<const double>& inverse, const InReals& v,
-           const Matrix<const double>& V_inverse, double longest, double beta) {
-            const std::size_t rows = phi.shape(0), d = phi.shape(1);
-            for (const auto* each : {&lo, &hi})
-                if (each->shape(0) != rows || each->shape(1) != d)
-                    refuse("lo and hi must have the shape of phi");
-            for (const auto* each : {&inverse, &V_inverse})
-                if (each->shape(0) != d || each->shape(1) != d)
-                    refuse("inverse and V_inverse must be square, with a row per feature");
-            sized(v, static_cast<Index>(d), "v");
-            BoxBound bound{static_cast<Index>(d), inverse.data(), v.data(),
-                           V_inverse.data(),      longest,        beta};
-            std::vector<double> terms(rows), found(rows), room;
-            for (std::size_t c = 0; c < rows; ++c) {
-                const auto at =
-                    bound.at(phi.data() + c * d, lo.data() + c * d, hi.data() + c * d, room);
-                terms[c] = at.term;
-                found[c] = at.floor;
-            }
-            return std::pair{owned(std::move(terms)), owned(std::move(found))};
-        },
-        "phi"_a.noconvert(), "lo"_a.noconvert(), "hi"_a.noconvert(), "inverse"_a.noconvert(),
-        "v"_a.noconvert(), "V_inverse"_a.noconvert(), "longest"_a, "beta"_a);
 }
 
 // Local updates, and runs from event to event
@@ -712,7 +686,7 @@ void bind_local(nb::module_& module) {
                 sized(norm, size_of(view_of(sigma)), "norm");
                 if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
                 new (self) HeldLocal(regression, queue, objective, view_of(radii),
-                                     {view_of(sigma), view_of(norm), extra}, checked(effort),
+                                     {view_of(sigma), view_of(norm), extra}, at_least_0(effort),
                                      {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
             },
             "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(), "sigma"_a.noconvert(),
@@ -735,15 +709,14 @@ void bind_local(nb::module_& module) {
         .def_prop_ro("any_linear", [](const HeldLocal& self) { return self.update.any_linear(); })
         .def(
             "update",
-            [](HeldLocal& self, const InIndices& triggered, Index common, double factor,
-               Index seed) {
+            [](HeldLocal& self, const InIndices& triggered, double factor, Index seed) {
                 const ConstIndices which =
                     indices(triggered, self.update.objective().criteria(), "triggered");
                 nb::gil_scoped_release unlocked;
                 const std::scoped_lock alone(self.busy);
-                return self.update.update(which, common, factor, seed);
+                return self.update.update(which, factor, seed);
             },
-            "triggered"_a.noconvert(), "common"_a, "factor"_a, "seed"_a)
+            "triggered"_a.noconvert(), "factor"_a, "seed"_a)
         .def_prop_ro("state", [](const HeldLocal& self) { return copied(self.update.state()); })
         .def_prop_ro("nbytes", [](const HeldLocal& self) { return self.update.bytes(); });
     nb::class_<HeldEvents>(module, "Events")
@@ -758,25 +731,23 @@ void bind_local(nb::module_& module) {
             "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(), nb::keep_alive<1, 2>())
         .def(
             "run",
-            [](HeldEvents& self, Index t, Index stop, Index clock, Index review, Index common,
-               Index skipped, double rate, double bound, double bound_per_round, double factor,
-               Index seed, const nb::capsule& bits) {
+            [](HeldEvents& self, Index t, Index stop, Index clock, Index review, double rate,
+               double bound, double bound_per_round, double factor, Index seed,
+               const nb::capsule& bits) {
                 const Draws draws = draws_of(bits);
                 Events::Status status;
                 {
                     nb::gil_scoped_release unlocked;
                     const std::scoped_lock alone(self.local.busy);
-                    status = self.events.run({t, stop, clock, review, common, skipped}, rate, bound,
-                                             bound_per_round, factor, seed, draws);
+                    status = self.events.run({t, stop, clock, review}, rate, bound, bound_per_round,
+                                             factor, seed, draws);
                 }
                 constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
                 return WORDS[static_cast<int>(status)];
             },
-            "t"_a, "stop"_a, "clock"_a, "review"_a, "common"_a, "skipped"_a, "rate"_a, "bound"_a,
-            "bound_per_round"_a, "factor"_a, "seed"_a, "bits"_a)
+            "t"_a, "stop"_a, "clock"_a, "review"_a, "rate"_a, "bound"_a, "bound_per_round"_a,
+            "factor"_a, "seed"_a, "bits"_a)
         .def_prop_ro("t", [](const HeldEvents& self) { return self.events.at.t; })
-        .def_prop_ro("common", [](const HeldEvents& self) { return self.events.at.common; })
-        .def_prop_ro("skipped", [](const HeldEvents& self) { return self.events.at.skipped; })
         .def_prop_ro("bound", [](const HeldEvents& self) { return self.events.bound; })
         .def_prop_ro("solves", [](const HeldEvents& self) { return self.events.solves; })
         .def_prop_ro("first_solve", [](const HeldEvents& self) { return self.events.first_solve; })

@@ -9,7 +9,10 @@
 // w_i beta_i |u_i(x)| for every criterion that reads the knob: a Line.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "cholesky.hpp"
 #include "features.hpp"
@@ -51,6 +54,75 @@ struct Objective {
     }
     ConstReals levels_of(Index j) const {
         return slice(levels, level_offsets[j], level_offsets[j + 1]);
+    }
+
+    // Whether a minimiser over these knobs may be anywhere: not only at levels or at vertices.
+    bool is_curved(ConstIndices free, ConstIndices which) const {
+        const auto on_levels = [&](Index j) { return !levels_of(j).empty(); };
+        return !std::all_of(free.begin(), free.end(), on_levels) && !maps.all_linear(which, free);
+    }
+
+    // phi_i' theta_i and phi_i' V_i^{-1} phi_i at s; `room` holds `widest` numbers.
+    MeanAndSpread predict(Index i, const double* s, double* room) const {
+        for (Index f = 0; f < dim(i); ++f) room[f] = maps.feature(i, maps.offsets[i] + f, s);
+        return mean_and_spread(factor(i), room, dim(i), room);
+    }
+
+    // The means and the widths at s, of some criteria together.
+    struct Sums {
+        double mean = 0.0, width = 0.0;
+    };
+
+    Sums sums(ConstIndices which, const double* s, double* room) const {
+        Sums found;
+        for (const Index i : which) {
+            const auto at = predict(i, s, room);
+            found.mean += weights[i] * at.mean;
+            found.width += weights[i] * radii[i] * std::sqrt(at.spread);
+        }
+        return found;
+    }
+
+    // The state without the moves that hardly matter to it, the smallest first. What is given up of
+    // G, all together, is at most this share of the width.
+    std::vector<double> pruned(std::vector<double> state, ConstReals current, ConstReals price,
+                               double share) const {
+        std::vector<double> room(static_cast<std::size_t>(widest)), steps;
+        std::vector<Index> order;
+        for (Index j = 0; j < knobs(); ++j) {
+            steps.push_back(std::abs(state[j] - current[j]));
+            if (steps[j] > 0.0) order.push_back(j);
+        }
+        std::stable_sort(order.begin(), order.end(),
+                         [&](Index a, Index b) { return steps[a] < steps[b]; });
+        double left = 0.0;
+        for (Index i = 0; i < criteria(); ++i)
+            left += sums({&i, 1}, state.data(), room.data()).width;
+        left *= share;
+        for (const Index j : order) {
+            const Sums before = sums(readers_of(j), state.data(), room.data());
+            const double there = std::exchange(state[j], current[j]);
+            const Sums after = sums(readers_of(j), state.data(), room.data());
+            const double loss =
+                (after.mean - after.width) - (before.mean - before.width) - price[j] * steps[j];
+            if (loss <= left)
+                left -= loss;
+            else
+                state[j] = there;
+        }
+        return state;
+    }
+
+    // Find the highest degree, the most readers and the widest criterion.
+    void measure() {
+        degree = widest = most_readers = 0;
+        for (std::size_t f = 0; f < maps.p.size(); ++f) {
+            const Index p = maps.p[f], q = maps.q[f];
+            degree = std::max(degree, maps.a[f] == maps.b[f] ? p + q : std::max(p, q));
+        }
+        for (Index i = 0; i < criteria(); ++i) widest = std::max(widest, dim(i));
+        for (Index j = 0; j < knobs(); ++j)
+            most_readers = std::max(most_readers, size_of(readers_of(j)));
     }
 
     // What criterion i adds to F where u = R_i^{-1} phi_i is this.

@@ -55,6 +55,12 @@ struct Regression {
     Indices cut;           // (m,) * how many were
     Reals excess;          // (m,) * and by how much, added up
     Indices data;          // (m,) how many weighted data have gone into the factor
+    Indices counters;      // (3,) rounds that every criterion has seen, how many of these are
+                           // skipped, and whether every criterion has its shift
+
+    Index common() const { return counters[0]; }
+    Index skipped() const { return counters[1]; }
+    bool ready() const { return counters[2] != 0; }
 
     Index criteria() const { return size_of(gain); }
     Index dim(Index i) const { return offsets[i + 1] - offsets[i]; }
@@ -113,6 +119,8 @@ struct Regression {
     // One more round, seen by every criterion: the whole work of a frozen round. How many losses
     // were cut.
     Index add_round(ConstReals losses) const {
+        if (!ready()) set_shifts(losses);
+        counters[0] += 1;
         if (!low.empty()) return add_cut_round(losses.data());
         add_to_sums(losses.data(), shift.data(), total.data(), squares.data(), criteria());
         return 0;
@@ -123,37 +131,49 @@ struct Regression {
     void add_rounds(const T* losses, Index rows) const {
         constexpr Index PIECE = 1024;
         const Index m = criteria();
+        counters[0] += rows;
         for (Index first = 0; first < m; first += PIECE)
             for (Index r = 0; r < rows; ++r)
                 add_to_sums(losses + r * m + first, &shift[first], &total[first], &squares[first],
                             std::min(PIECE, m - first));
     }
 
+    // Rounds pass that every criterion sees; their losses stay owed.
+    void skip(Index rounds) const {
+        counters[0] += rounds;
+        counters[1] += rounds;
+        counters[2] = false;
+    }
+
     // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift.
-    void add_some(ConstReals losses, ConstIndices count, Index common) const {
+    void add_some(ConstReals losses, ConstIndices count) const {
+        bool all = true;
         for (Index i = 0; i < criteria(); ++i) {
-            if (std::isnan(losses[i])) continue;
+            if (std::isnan(losses[i])) {
+                all = all && common() + tells[i] > 0;
+                continue;
+            }
             const double x = trimmed(i, losses[i], count[i]);
-            if (common + tells[i] == 0) shift[i] = x;
+            if (common() + tells[i] == 0) shift[i] = x;
             const double y = x - shift[i], rounds = static_cast<double>(count[i]);
             n[i] += count[i];
             tells[i] += 1;
             total[i] += rounds * y;
             squares[i] += rounds * y * y;
         }
+        counters[2] = all;
     }
 
     // Losses that were owed arrive: their mean, and their sum of squares about it.
-    void add_owed(ConstIndices which, ConstReals mean_loss, ConstReals about, Index common,
-                  Index skipped) const {
+    void add_owed(ConstIndices which, ConstReals mean_loss, ConstReals about) const {
         for (Index c = 0; c < size_of(which); ++c) {
-            const Index i = which[c], rounds = skipped + owed[i];
+            const Index i = which[c], rounds = skipped() + owed[i];
             if (rounds <= 0) continue;
-            if (common + tells[i] == rounds) shift[i] = mean_loss[c];  // none had arrived before
+            if (common() + tells[i] == rounds) shift[i] = mean_loss[c];  // none had arrived before
             const double y = mean_loss[c] - shift[i], times = static_cast<double>(rounds);
             total[i] += times * y;
             squares[i] += about[c] + times * y * y;
-            owed[i] = -skipped;
+            owed[i] = -skipped();
         }
     }
 
@@ -178,24 +198,26 @@ struct Regression {
     }
 
     // The sums of these criteria go into their factors, as one weighted datum each.
-    void flush(ConstIndices which, Index common) const {
+    void flush(ConstIndices which) const {
         Sweep sweep(widest(which) + 1);
+        counters[2] = false;
         for (const Index i : which) {
-            const auto [rounds, y] = empty_sums(i, common);
+            const auto [rounds, y] = empty_sums(i);
             if (rounds > 0) take(i, &phi[offsets[i]], y, rounds, sweep);
         }
     }
 
     // The same where data lose 1/memory of their weight in a round and `rounds` have passed: with
     // g = 1 - 1/memory, V' = g^n V + (1 - g^n) V0 + n_i share phi phi'.
-    void flush_faded(ConstIndices which, Index common, Index rounds, Index memory) const {
+    void flush_faded(ConstIndices which, Index rounds, Index memory) const {
         const double g = std::log1p(-1.0 / static_cast<double>(memory));
         const double lost = -std::expm1(static_cast<double>(rounds) * g);  // 1 - g^n
         const double share =
             lost * static_cast<double>(memory) / static_cast<double>(std::max<Index>(rounds, 1));
         Sweep sweep(widest(which) + 1);
+        counters[2] = false;
         for (const Index i : which) {
-            const auto [count, y] = empty_sums(i, common);
+            const auto [count, y] = empty_sums(i);
             fade(i, lost, sweep);
             if (count > 0) {
                 const double times = static_cast<double>(count);
@@ -209,14 +231,14 @@ struct Regression {
     }
 
     // V_i = V0_i and b_i as it started again for these criteria, and nothing in their sums.
-    void forget(ConstIndices which, Index common, Index skipped) const {
+    void forget(ConstIndices which) const {
         begin(which);
         for (const Index i : which) {
             if (!alone.empty()) std::fill_n(&alone[blocks[i]], blocks[i + 1] - blocks[i], 0.0);
             gain[i] = since[i] = 0.0;
             seen[i] = data[i] = 0;
-            owed[i] = -skipped;
-            clear_sums(i, common);
+            owed[i] = -skipped();
+            clear_sums(i);
         }
     }
 
@@ -233,6 +255,14 @@ struct Regression {
     }
 
 private:
+    // Criteria without a loss of this state begin their sums at this one.
+    void set_shifts(ConstReals losses) const {
+        for (Index i = 0; i < criteria(); ++i)
+            if (common() + tells[i] == 0)
+                shift[i] = low.empty() ? losses[i] : std::min(std::max(losses[i], low[i]), high[i]);
+        counters[2] = true;
+    }
+
     struct Sums {
         Index rounds;
         double mean;
@@ -269,20 +299,20 @@ private:
     }
 
     // How many rounds the sums of criterion i hold, and their mean loss; they begin anew.
-    Sums empty_sums(Index i, Index common) const {
-        Sums sums{common + n[i], 0.0};
+    Sums empty_sums(Index i) const {
+        Sums sums{common() + n[i], 0.0};
         if (sums.rounds > 0) {
             const double y = total[i] / static_cast<double>(sums.rounds);
             pure_error[i] += std::max(squares[i] - y * total[i], 0.0);
-            pure_df[i] += common + tells[i] - 1;
+            pure_df[i] += common() + tells[i] - 1;
             sums.mean = shift[i] + y;
         }
-        clear_sums(i, common);
+        clear_sums(i);
         return sums;
     }
 
-    void clear_sums(Index i, Index common) const {
-        n[i] = tells[i] = -common;
+    void clear_sums(Index i) const {
+        n[i] = tells[i] = -common();
         total[i] = squares[i] = 0.0;
         if (!low.empty()) {
             cut[i] = 0;

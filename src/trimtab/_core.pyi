@@ -20,18 +20,22 @@ class Regression:
     def begin_again(self, criteria: Ints) -> None:
         """V_i starts at another place, and all data are added to it again."""
 
-    def add_round(self, losses: Array) -> int:
-        """One more round, seen by every criterion; how many losses were cut at their limits."""
+    def add_round(self, losses: object, limit: float) -> int:
+        """One more round, seen by every criterion; how many losses were cut at their limits.
+
+        -1, and nothing has changed, if these are not numbers of at most this size in an array.
+        """
 
     def add_rounds(self, losses: Array | Floats) -> None:
         """Several rounds, (n, m), where nothing is cut."""
 
-    def add_some(self, losses: Array, count: Ints, common: int) -> None:
+    def skip(self, rounds: int) -> None:
+        """Rounds pass that every criterion sees; their losses stay owed."""
+
+    def add_some(self, losses: Array, count: Ints) -> None:
         """Losses with gaps (NaN) and batches."""
 
-    def add_owed(
-        self, criteria: Ints, mean: Array, squares: Array, common: int, skipped: int
-    ) -> None:
+    def add_owed(self, criteria: Ints, mean: Array, squares: Array) -> None:
         """Losses that were owed arrive: their mean, and their sum of squares about it."""
 
     def take_each(self, criteria: Ints, phi: Array, losses: Array, count: Ints) -> None:
@@ -40,13 +44,13 @@ class Regression:
     def foresee(self, phi: Array, count: Ints) -> None:
         """Widths shrink as if so many rounds at features phi had come; no estimate changes."""
 
-    def flush(self, criteria: Ints, common: int) -> None:
+    def flush(self, criteria: Ints) -> None:
         """The sums of these criteria go into their factors, as one weighted datum each."""
 
-    def flush_faded(self, criteria: Ints, common: int, rounds: int, memory: int) -> None:
+    def flush_faded(self, criteria: Ints, rounds: int, memory: int) -> None:
         """The same where data lose 1/memory of their weight in a round."""
 
-    def forget(self, criteria: Ints, common: int, skipped: int) -> None:
+    def forget(self, criteria: Ints) -> None:
         """V_i and b_i are what they started at again, and nothing is in the sums."""
 
     def measure(self, criteria: Ints, factor: float) -> None:
@@ -71,7 +75,6 @@ class Regression:
 
     def compare(
         self,
-        common: int,
         sigma: Array,
         misfit: Array,
         g: float,
@@ -84,21 +87,21 @@ class Regression:
         """Fill in how far off each is, and whether from its own losses; how many were compared."""
 
 class TriggerQueue:
-    """When each criterion is due, by due - n, two arrays that it reads; a tournament tree."""
+    """When each criterion is due, by the arrays of a `Book`; a tournament tree."""
 
-    def __init__(self, due: Ints, n: Ints) -> None: ...
+    def __init__(self, due: Ints, n: Ints, counters: Ints) -> None: ...
     def put(self, criteria: Ints) -> None:
         """The rounds of these criteria have changed."""
 
     def put_all(self) -> None:
         """Every round may have changed."""
 
-    def due_by(self, now: int) -> Ints:
-        """The criteria due at round `now` or before, ascending."""
+    def triggered(self) -> Ints:
+        """The criteria whose determinant has passed the factor since their clock was reset."""
 
     @property
-    def next_round(self) -> int:
-        """The first round at which a criterion is due."""
+    def rounds_left(self) -> int:
+        """Rounds until the first trigger if every criterion is observed in each; 2^62 for never."""
 
 class Monomials:
     """Feature maps made of powers of one knob and products of two."""
@@ -106,9 +109,6 @@ class Monomials:
     def __init__(self, arrays: Any) -> None: ...
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
         """Write phi_i(state) into its slice of phi."""
-
-    def all_linear(self, criteria: Ints, knobs: Ints) -> bool:
-        """Whether every feature of these criteria is linear in these knobs together."""
 
 class Fourier:
     """Feature maps made of waves."""
@@ -146,21 +146,21 @@ class Objective:
     def __init__(
         self,
         maps: Monomials,
-        blocks: Ints,
-        R: Array,
-        weights: Array,
-        radii: Array,
-        scope_offsets: Ints,
-        scope: Ints,
-        touch_offsets: Ints,
-        touch: Ints,
-        low: Array,
-        high: Array,
-        level_offsets: Ints,
-        levels: Array,
+        bound: Any,
+        graph: Any,
+        domain: Any,
     ) -> None: ...
-    def within(self, low: Array, high: Array, level_offsets: Ints, levels: Array) -> Objective:
+    def within(self, domain: Any) -> Objective:
         """The same bound in another box."""
+
+    def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
+        """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
+
+    def is_curved(self, knobs: Ints, criteria: Ints) -> bool:
+        """Whether a minimiser over these knobs may be anywhere, not only at levels or vertices."""
+
+    def pruned(self, state: Array, current: Array, price: Array, share: float) -> Array:
+        """The state without moves that hardly matter: they give up this share of W in all."""
 
     def minimise(
         self,
@@ -183,8 +183,6 @@ class Objective:
         state: Array,
         knobs: Ints,
         criteria: Ints,
-        offsets: Ints,
-        reads: Ints,
         firsts: Ints,
         values: Array,
     ) -> Array:
@@ -229,21 +227,6 @@ class Elimination:
     def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float]:
         """The best candidate of every variable, and the least sum; of equals the least toll."""
 
-def add_least_lead(rows: Array, lead: Array) -> None:
-    """lead[a, b] += min over r of (rows[a, r] - rows[b, r])."""
-
-def floors(
-    phi: Array,
-    lo: Array,
-    hi: Array,
-    inverse: Array,
-    v: Array,
-    V_inverse: Array,
-    longest: float,
-    beta: float,
-) -> tuple[Array, Array]:
-    """v'u - beta |u| and its floor under drifts in [lo, hi], by rows of phi."""
-
 class LocalUpdate:
     """The local update of Section 5.1, of one policy."""
 
@@ -268,7 +251,7 @@ class LocalUpdate:
     def any_linear(self) -> bool:
         """Whether a part found is linear in its knobs: then its minimum is at a vertex."""
 
-    def update(self, triggered: Ints, common: int, factor: float, seed: int) -> bool:
+    def update(self, triggered: Ints, factor: float, seed: int) -> bool:
         """Flush, search the parts found and reset clocks; False where values are not finite."""
 
     @property
@@ -289,8 +272,6 @@ class Events:
         stop: int,
         clock: int,
         review: int,
-        common: int,
-        skipped: int,
         rate: float,
         bound: float,
         bound_per_round: float,
@@ -303,14 +284,6 @@ class Events:
     @property
     def t(self) -> int:
         """Rounds played."""
-
-    @property
-    def common(self) -> int:
-        """Rounds that every criterion has seen."""
-
-    @property
-    def skipped(self) -> int:
-        """How many of these are owed."""
 
     @property
     def bound(self) -> float:

@@ -57,10 +57,8 @@ def per_item(
     if array.ndim == 0:
         array = np.full(size, float(array))
     array = vector(array, size, name, item)
-    if strict:
-        refuse_where(array <= low, array, name, f"must be greater than {low:g}")
-    else:
-        refuse_where(array < low, array, name, f"must be at least {low:g}")
+    bad, least = (array <= low, "greater than") if strict else (array < low, "at least")
+    refuse_where(bad, array, name, f"must be {least} {low:g}")
     return array
 
 
@@ -145,6 +143,13 @@ def counts(
     value: ArrayLike, size: int, name: str = "count", *, losses: Array | None = None
 ) -> Ints:
     """One whole number of rounds per criterion, at least 1; 0 will do where the loss is NaN."""
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.int64
+        and value.shape == (size,)
+        and 1 <= value.min() <= value.max() <= MOST_ROUNDS
+    ):
+        return value.copy()  # the common case, kept free of the slower checks below
     low = 1.0 if losses is None else 0.0
     array = per_item(value, size, name, "criterion", low=low, strict=False)
     if losses is not None:
@@ -162,7 +167,9 @@ def refuse(bad: Bools, message: Callable[[int], str]) -> None:
 
 def refuse_where(bad: Bools, array: Array, name: str, problem: str) -> None:
     """Raise for the first entry marked bad, by index and value."""
-    refuse(bad, lambda i: f"{name}[{i}] = {array[i]:.12g} {problem}")
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise InvalidInput(f"{name}[{i}] = {array[i]:.12g} {problem}")
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,12 @@ def line_call() -> Call:
     }
 
 
+def an_objective(maps: _core.Monomials, **arrays: Any) -> _core.Objective:
+    """All arrays of a bound, a graph and a domain, each by its name there."""
+    given = SimpleNamespace(**arrays)
+    return _core.Objective(maps, given, given, given)
+
+
 def calls() -> dict[str, Call]:
     """A valid call of every door that takes arrays, by name."""
     lcb = a_posterior()
@@ -116,18 +123,20 @@ def calls() -> dict[str, Call]:
     domain = problem.domain
     assert isinstance(domain, tt.model.domain.BoundBox)
     ones, losses, phi = np.ones(m, np.int64), np.full(m, 0.3), problem.phi(half)
-    square = np.eye(3)
     policy = tt.AsyncLazyGraphLinUCB(problem, start=half, radius=0.5)
     local = policy.learner.local
     assert local is not None
     local.begin(half, 1.0)
     local.find(criteria[:1])
     bits = np.random.default_rng(0).bit_generator.capsule
-    scopes = [problem.graph.scope(i) for i in range(m)]
-    cuts = np.r_[0, np.cumsum([scope.size for scope in scopes])]
     plan = _core.Elimination(np.array([0, 2]), np.array([0, 1]), np.array([2, 3]), 100)
-    bounds = (domain.low, domain.high, domain.level_offsets, domain.level_values)
-    low, high, level_offsets, levels = bounds
+    low, high = domain.low, domain.high
+    bounds = {
+        "low": low,
+        "high": high,
+        "level_offsets": domain.level_offsets,
+        "level_values": domain.level_values,
+    }
     regression = book.core
     prior = tt.Prior().bind(problem)
     learned = NodewiseEstimators(
@@ -135,23 +144,23 @@ def calls() -> dict[str, Call]:
     ).book.core
     return {
         "begin": (regression.begin, {"criteria": criteria}),
-        "add_round": (regression.add_round, {"losses": losses}),
+        "add_round": (regression.add_round, {"losses": losses, "limit": 1e100}),
         "add_rounds": (regression.add_rounds, {"losses": np.zeros((2, m))}),
-        "add_some": (regression.add_some, {"losses": losses, "count": ones, "common": 0}),
+        "add_some": (regression.add_some, {"losses": losses, "count": ones}),
         "add_owed": (
             regression.add_owed,
-            {"criteria": criteria, "mean": losses, "squares": losses, "common": 0, "skipped": 0},
+            {"criteria": criteria, "mean": losses, "squares": losses},
         ),
         "take_each": (
             regression.take_each,
             {"criteria": criteria, "phi": phi, "losses": losses, "count": ones},
         ),
-        "flush": (regression.flush, {"criteria": criteria, "common": 0}),
+        "flush": (regression.flush, {"criteria": criteria}),
         "flush_faded": (
             regression.flush_faded,
-            {"criteria": criteria, "common": 0, "rounds": 3, "memory": 10},
+            {"criteria": criteria, "rounds": 3, "memory": 10},
         ),
-        "forget": (regression.forget, {"criteria": criteria, "common": 0, "skipped": 0}),
+        "forget": (regression.forget, {"criteria": criteria}),
         "measure": (regression.measure, {"criteria": criteria, "factor": 2.0}),
         "predict": (
             _core.predict,
@@ -182,7 +191,6 @@ def calls() -> dict[str, Call]:
         "compare": (
             learned.compare,
             {
-                "common": 0,
                 "sigma": np.ones(m),
                 "misfit": np.ones(m),
                 "g": 0.1,
@@ -193,12 +201,14 @@ def calls() -> dict[str, Call]:
                 "own": np.empty(m, np.bool_),
             },
         ),
-        "TriggerQueue": (_core.TriggerQueue, {"due": ones, "n": ones.copy()}),
+        "TriggerQueue": (
+            _core.TriggerQueue,
+            {"due": ones, "n": ones.copy(), "counters": book.counters},
+        ),
         "put": (lcb.estimators.queue.put, {"criteria": criteria}),
         "fill": (features.core.fill, {"phi": phi, "state": half, "criteria": criteria}),
-        "all_linear": (features.core.all_linear, {"criteria": criteria, "knobs": knobs}),
         "Objective": (
-            _core.Objective,
+            an_objective,
             {
                 "maps": features.core,
                 "blocks": book.blocks,
@@ -206,18 +216,18 @@ def calls() -> dict[str, Call]:
                 "weights": problem.weights,
                 "radii": lcb.radii,
                 "scope_offsets": problem.graph.scope_offsets,
-                "scope": problem.graph.scope_knobs,
+                "scope_knobs": problem.graph.scope_knobs,
                 "touch_offsets": problem.graph.touch_offsets,
-                "touch": problem.graph.touch_criteria,
-                "low": low,
-                "high": high,
-                "level_offsets": level_offsets,
-                "levels": levels,
+                "touch_criteria": problem.graph.touch_criteria,
+                **bounds,
             },
         ),
-        "within": (
-            objective.within,
-            {"low": low, "high": high, "level_offsets": level_offsets, "levels": levels},
+        "within": (lambda **given: objective.within(SimpleNamespace(**given)), bounds),
+        "objective.predict": (objective.predict, {"state": half, "criteria": criteria}),
+        "is_curved": (objective.is_curved, {"knobs": knobs, "criteria": criteria}),
+        "pruned": (
+            objective.pruned,
+            {"state": half, "current": half.copy(), "price": np.zeros(k), "share": 0.1},
         ),
         "minimise": (
             objective.minimise,
@@ -237,8 +247,6 @@ def calls() -> dict[str, Call]:
                 "state": half,
                 "knobs": knobs,
                 "criteria": criteria,
-                "offsets": cuts,
-                "reads": np.concatenate(scopes),
                 "firsts": np.arange(0, 2 * k + 1, 2),
                 "values": np.tile([0.0, 1.0], k),
             },
@@ -255,25 +263,11 @@ def calls() -> dict[str, Call]:
             },
         ),
         "minimum": (plan.minimum, {"tables": np.zeros(6), "toll": np.zeros(5)}),
-        "add_least_lead": (_core.add_least_lead, {"rows": np.ones((3, 4)), "lead": square.copy()}),
-        "floors": (
-            _core.floors,
-            {
-                "phi": np.ones((2, 3)),
-                "lo": -np.ones((2, 3)),
-                "hi": np.ones((2, 3)),
-                "inverse": square,
-                "v": np.ones(3),
-                "V_inverse": square.copy(),
-                "longest": 1.0,
-                "beta": 0.5,
-            },
-        ),
         "local.begin": (local.begin, {"state": half, "width": 1.0}),
         "local.find": (local.find, {"around": criteria[:2]}),
         "local.update": (
             local.update,
-            {"triggered": criteria[:1], "common": 0, "factor": 2.0, "seed": 0},
+            {"triggered": criteria[:1], "factor": 2.0, "seed": 0},
         ),
         "Events": (
             _core.Events,
@@ -326,7 +320,7 @@ def test_a_door_takes_no_other_kind_of_array(name: str) -> None:
                 door(**given_ | {argument: wide})
 
 
-CONVERTED = {("fill", "state")}
+CONVERTED = {("fill", "state"), ("objective.predict", "state"), ("add_round", "losses")}
 FREE = {  # any length will do
     ("begin", "criteria"),
     ("flush", "criteria"),
@@ -339,8 +333,10 @@ FREE = {  # any length will do
     ("put", "criteria"),
     ("fill", "criteria"),
     ("fill", "state"),
-    ("all_linear", "criteria"),
-    ("all_linear", "knobs"),
+    ("objective.predict", "criteria"),
+    ("is_curved", "criteria"),
+    ("is_curved", "knobs"),
+    ("add_round", "losses"),
     ("all_within", "array"),
     ("dot_each", "criteria"),
     ("labels", "rows"),
@@ -351,6 +347,7 @@ FREE = {  # any length will do
     ("local.update", "triggered"),
     ("add_rounds", "losses"),
     ("minimise", "knobs"),
+    ("tabulate", "criteria"),
     ("Elimination", "offsets"),
     ("Elimination", "counts"),
     ("add_data", "X"),
@@ -376,7 +373,7 @@ def test_indices_outside_are_named() -> None:
     with pytest.raises(ValueError, match=r"criteria\[1\] = 99 is not an index below 6"):
         book.core.measure(np.array([0, 99]), 2.0)
     with pytest.raises(ValueError, match=r"criteria\[0\] = -1 is not"):
-        book.core.flush(np.array([-1]), 0)
+        book.core.flush(np.array([-1]))
 
 
 def test_a_search_needs_every_reader_of_its_knobs() -> None:

@@ -50,7 +50,7 @@ def test_every_statistic_equals_direct_regression(seed: int, with_gaps: bool) ->
             if with_gaps:
                 y[rng.random(m) < 0.4] = np.nan
             count = rng.integers(1, 4, m) if with_gaps else None
-            estimators.add(y, count, complete=not with_gaps)
+            estimators.add(y, count)
             for i in np.flatnonzero(~np.isnan(y)).tolist():
                 told[i][epoch].append((float(y[i]), 1 if count is None else int(count[i])))
         estimators.flush(problem.all_criteria)
@@ -95,10 +95,10 @@ def test_elsewhere_and_frozen_data_commute() -> None:
         for t, y in enumerate(rounds):
             if t == slot:
                 estimators.add_elsewhere(far, np.full(5, 4), there)
-            estimators.add(y, None, complete=True)
+            estimators.add(y)
         if slot == 6:
             estimators.add_elsewhere(far, np.full(5, 4), there)
-        left, rang = estimators.rounds_left(), estimators.triggered()
+        left, rang = estimators.queue.rounds_left, estimators.queue.triggered()
         estimators.flush(problem.all_criteria)
         results.append((estimators.V(2), estimators.theta(2), left, rang.tolist()))
     for V, theta, left, rang in results[1:]:
@@ -117,8 +117,8 @@ def test_weighted_tell_equals_repeated_tell() -> None:
     )
     one.add(y, np.full(4, 1000))
     for _ in range(1000):
-        many.add(y, None, complete=True)
-    np.testing.assert_array_equal(one.triggered(), many.triggered())
+        many.add(y)
+    np.testing.assert_array_equal(one.queue.triggered(), many.queue.triggered())
     for estimators in (one, many):
         estimators.flush(problem.all_criteria)
     np.testing.assert_allclose(one.book.R, many.book.R, rtol=1e-12, atol=1e-12)
@@ -128,7 +128,7 @@ def test_weighted_tell_equals_repeated_tell() -> None:
 def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
     """`estimators.add(row, ...)` for every row; all but two in a compiled loop."""
     for row in losses[:2]:
-        estimators.add(row, None, complete=True)
+        estimators.add(row)
     estimators.add_rows(losses[2:])
 
 

@@ -26,7 +26,7 @@ def by_design(
     for state, mean in zip(states, means, strict=True):
         estimators.deploy(state, problem.all_criteria)
         for _ in range(rounds):
-            estimators.add(mean + sigma * rng.normal(size=m), None)
+            estimators.add(mean + sigma * rng.normal(size=m))
         estimators.flush(problem.all_criteria)
     return estimators
 

@@ -17,13 +17,15 @@ from trimtab._core import TriggerQueue
 def test_the_tree_is_a_scan(m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     due, n = rng.integers(0, 30, m), rng.integers(-5, 5, m)
-    queue = TriggerQueue(due, n)
+    counters = np.zeros(3, np.int64)
+    queue = TriggerQueue(due, n, counters)
     queue.put_all()
     for _ in range(12):
         rounds = due - n
-        assert queue.next_round == rounds.min()
         for now in (-6, 0, 7, 29, 40):
-            assert queue.due_by(now).tolist() == np.flatnonzero(rounds <= now).tolist()
+            counters[0] = now
+            assert queue.rounds_left == max(rounds.min() - now, 0)
+            assert queue.triggered().tolist() == np.flatnonzero(rounds <= now).tolist()
         some = rng.choice(m, size=int(rng.integers(1, m + 1)), replace=False)
         due[some], n[some] = rng.integers(0, 30, some.size), rng.integers(-5, 5, some.size)
         queue.put(some)

@@ -98,7 +98,7 @@ def test_edges_are_decided_at_the_level_of_the_posterior() -> None:
         )
         for state in rng.random((60, 4)):
             found.deploy(state, problem.all_criteria)
-            found.add(problem.phi(state)[None] @ theta + 0.05 * rng.standard_normal(1), None)
+            found.add(problem.phi(state)[None] @ theta + 0.05 * rng.standard_normal(1))
             found.flush(problem.all_criteria)
         found.start_at(np.full(1, 0.05**2), np.full(1, 0.05), bound.usual)
         edges = Edges(problem)
@@ -161,7 +161,7 @@ def test_after_the_warm_up_the_regressions_are_those_of_the_learned_scopes() -> 
         if n and not np.array_equal(state, seen[n - 1][0]):
             direct.flush(smaller.all_criteria)
             direct.deploy(state, smaller.all_criteria)
-        direct.add(y, None)
+        direct.add(y)
     direct.flush(smaller.all_criteria)
     direct.start_at(learner.scales.ratio, learner.scales.sigma, learner.scales.bend)
     for i in range(4):

@@ -247,4 +247,4 @@ def test_an_interrupted_run_owes_nothing() -> None:
     with pytest.raises(KeyboardInterrupt):
         tt.play(policy, world, horizon=10**6, progress=stop)
     estimators = policy.learner.estimators
-    assert not (estimators._skipped + estimators.book.owed).any()
+    assert not (estimators.book.counters[1] + estimators.book.owed).any()

@@ -24,7 +24,6 @@ from tests.builders import (
     random_graph,
     random_posterior,
 )
-from trimtab import _core
 from trimtab.arrays import Array, Ints
 from trimtab.model.bases import (
     Basis,
@@ -41,8 +40,8 @@ from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
 from trimtab.solve import elimination, solve
-from trimtab.solve.certify import branch_and_bound, grid_bound
-from trimtab.solve.certify.box_bound import Bound, floors
+from trimtab.solve.certify import grid_bound
+from trimtab.solve.certify.box_bound import Bound, floors, terms_and_floors
 from trimtab.solve.dominance import undominated
 from trimtab.solve.subproblem import Part
 
@@ -71,9 +70,7 @@ BASES: list[Basis] = [
     FourierFeatures(9, lengthscale=0.3),
     FourierFeatures(8, lengthscale=2.0, normalize=False),
 ]
-METHODS = [grid_bound.lower_bound, branch_and_bound.lower_bound]
 basis_cases = pytest.mark.parametrize("basis", BASES, ids=repr)
-method_cases = pytest.mark.parametrize("method", METHODS, ids=["cells", "branch"])
 
 
 def a_part(
@@ -182,14 +179,12 @@ def test_a_floor_is_below_every_drift(sign: float, alone: bool) -> None:
     for _ in range(300):
         R = np.tril(rng.normal(size=(4, 4))) + 0.3 * np.eye(4)
         inverse = np.asarray(np.linalg.inv(R), np.float64)
-        V_inverse = inverse.T @ inverse
         phi, far = rng.normal(size=4), rng.random(4) * 10.0 ** rng.uniform(-2, 1)
         far *= rng.random(4) < 0.7
         lo, hi = -far, far if sign == 0.0 else 0.0 * far
         v = 0.0 * phi if alone else rng.normal(size=4)
-        longest = float(np.linalg.norm(V_inverse, 2))
         beta = rng.uniform(0.1, 3.0)
-        _, floor = _core.floors(phi[None], lo[None], hi[None], inverse, v, V_inverse, longest, beta)
+        _, floor = terms_and_floors(phi[None], lo[None], hi[None], inverse, v, beta)
         u = (phi + np.array(list(product(*zip(lo, hi, strict=True))))) @ inverse.T
         least = (u @ v - beta * np.sqrt((u * u).sum(axis=1))).min()
         assert floor[0] <= least + ROUNDING
@@ -224,9 +219,8 @@ def fine(part: Part, rng: np.random.Generator) -> tuple[float, Array]:
     return part.value(best), best
 
 
-@method_cases
 @basis_cases
-def test_no_state_is_below_the_bound(method: Any, basis: Basis) -> None:
+def test_no_state_is_below_the_bound(basis: Basis) -> None:
     """With weights, prices, fixed knobs and levels; to whatever gap the budget allows."""
     rng = np.random.default_rng(2)
     closed = 0
@@ -243,7 +237,7 @@ def test_no_state_is_below_the_bound(method: Any, basis: Basis) -> None:
         least, best = fine(part, rng)
         width = lcb.width(best)
         for budget in (1, 40, 4000):
-            bound: Bound = method(part, best, target=1e-3 * width, budget=budget)
+            bound: Bound = grid_bound.lower_bound(part, best, target=1e-3 * width, budget=budget)
             assert bound.spent <= budget
             assert bound.value <= least + ROUNDING
             assert bound.upper == part.value(bound.state) <= least + ROUNDING
@@ -254,7 +248,10 @@ def test_no_state_is_below_the_bound(method: Any, basis: Basis) -> None:
         closed += bound.upper - bound.value <= 1e-3 * width
         for poor in some_states(part, rng, 2):  # a good one would hide a bound that is too high
             for budget in (1, 9, 60):
-                assert method(part, poor, target=0.0, budget=budget).value <= least + ROUNDING
+                assert (
+                    grid_bound.lower_bound(part, poor, target=0.0, budget=budget).value
+                    <= least + ROUNDING
+                )
     assert closed >= (2 if isinstance(basis, FourierFeatures) else 8)
 
 
@@ -284,14 +281,12 @@ def test_no_value_of_a_dense_sample_of_a_ring_is_below_the_bounds(
         top = np.linalg.norm(by_hand(reference, graph, i, np.ones((1, 6))))
         u = np.linalg.solve(R, by_hand(reference, graph, i, states) / top)
         F += w * (v @ u - lcb.radii[i] * np.sqrt((u * u).sum(axis=0)))
-    for method, budget in ((grid_bound.lower_bound, 10**5), (branch_and_bound.lower_bound, 2000)):
-        bound = method(part, found, target=0.0, budget=budget)
-        assert bound.value <= F.min() + ROUNDING
-        assert bound.upper - bound.value <= 0.25 * lcb.width(found)
+    bound = grid_bound.lower_bound(part, found, target=0.0, budget=10**5)
+    assert bound.value <= F.min() + ROUNDING
+    assert bound.upper - bound.value <= 0.25 * lcb.width(found)
 
 
-@method_cases
-def test_levels_are_bounded_exactly(method: Any) -> None:
+def test_levels_are_bounded_exactly() -> None:
     rng = np.random.default_rng(4)
     levels = [[0.0, 0.1, 0.35, 1.0], [0.2, 0.6], [0.5], [0.0, 0.5, 0.8, 0.9, 1.0]]
     for basis in (Quadratic(), Linear(), FourierFeatures(8), Polynomial(4)) * 5:
@@ -299,20 +294,19 @@ def test_levels_are_bounded_exactly(method: Any) -> None:
         part = a_part(lcb, rng, price=0.2)
         least = min(part.value(np.array(s)) for s in product(*levels))
         poor = max(some_states(part, rng, 20), key=part.value)
-        bound: Bound = method(part, poor, target=0.0, budget=2000)
+        bound: Bound = grid_bound.lower_bound(part, poor, target=0.0, budget=2000)
         assert bound.upper == pytest.approx(least, abs=ROUNDING)
         assert bound.value == pytest.approx(least, abs=ROUNDING)
 
 
-@method_cases
-def test_a_level_between_two_others_is_not_forgotten(method: Any) -> None:
+def test_a_level_between_two_others_is_not_forgotten() -> None:
     """The middle one of three is best; a bound from the outer two alone would be too high."""
     problem = Problem(Graph.complete(1), basis=Quadratic(), domain=Box(levels={0: [0, 0.5, 1]}))
     data = [Datum(np.array([x]), np.array([(x - 0.5) ** 2]), np.array([100])) for x in (0, 0.5, 1)]
     lcb = posterior(problem, data, reg=np.full(1, 0.01), radii=np.full(1, 0.1))
     part = a_part(lcb, np.random.default_rng(0))
     for budget in (1, 2, 3, 20):
-        bound: Bound = method(part, np.zeros(1), target=0.0, budget=budget)
+        bound: Bound = grid_bound.lower_bound(part, np.zeros(1), target=0.0, budget=budget)
         assert bound.value <= lcb.value(np.array([0.5])) < lcb.value(np.zeros(1)) - 0.1
 
 
@@ -370,23 +364,21 @@ def test_a_wide_graph_is_certified_once_much_is_known() -> None:
     assert bound.upper - bound.value <= width
 
 
-@method_cases
 @pytest.mark.parametrize("basis", [PairwiseQuadratic(), Quadratic()], ids=repr)
 @pytest.mark.parametrize("data", [noise, played])
-def test_blocks_of_three_are_certified_closely(method: Any, basis: Basis, data: Any) -> None:
+def test_blocks_of_three_are_certified_closely(basis: Basis, data: Any) -> None:
     rng = np.random.default_rng(5)
     for trial in range(10):
         lcb = random_posterior(rng, Graph.complete(3), basis, data=data, states=8)
         part = a_part(lcb, rng, price=0.2 * (trial % 2))
         found = solve(lcb, part.now).state
         target = 1e-3 * lcb.width(found)
-        bound: Bound = method(part, found, target=target, budget=50_000)
+        bound: Bound = grid_bound.lower_bound(part, found, target=target, budget=50_000)
         assert bound.upper - bound.value <= target
 
 
-@method_cases
 @pytest.mark.parametrize("data", [noise, played])
-def test_wiggly_curves_of_one_knob_are_certified_closely(method: Any, data: Any) -> None:
+def test_wiggly_curves_of_one_knob_are_certified_closely(data: Any) -> None:
     rng = np.random.default_rng(6)
     basis = FourierFeatures(30, lengthscale=0.1)
     for _ in range(5):
@@ -394,7 +386,7 @@ def test_wiggly_curves_of_one_knob_are_certified_closely(method: Any, data: Any)
         part = a_part(lcb, rng)
         grid = [lcb.value(np.array([x])) for x in np.linspace(0.0, 1.0, 2001)]
         target = 1e-3 * lcb.width(solve(lcb, part.now).state)
-        bound: Bound = method(part, part.now, target=target, budget=50_000)
+        bound: Bound = grid_bound.lower_bound(part, part.now, target=target, budget=50_000)
         assert bound.value <= min(grid) + ROUNDING
         assert bound.upper - bound.value <= target
 
@@ -402,48 +394,44 @@ def test_wiggly_curves_of_one_knob_are_certified_closely(method: Any, data: Any)
 # Behaviour
 
 
-@method_cases
-def test_more_budget_never_gives_a_lower_bound_and_the_target_stops_early(method: Any) -> None:
+def test_more_budget_never_gives_a_lower_bound_and_the_target_stops_early() -> None:
     part, found = after_play(ring(6), 1000)
     last = Bound(-np.inf, 0, found, np.inf)
     for budget in (0, 1, 10, 100, 1000, 10_000):
-        bound: Bound = method(part, found, target=0.0, budget=budget)
-        again: Bound = method(part, found, target=0.0, budget=budget)
+        bound: Bound = grid_bound.lower_bound(part, found, target=0.0, budget=budget)
+        again: Bound = grid_bound.lower_bound(part, found, target=0.0, budget=budget)
         assert (bound.value, bound.spent, bound.upper) == (again.value, again.spent, again.upper)
         assert bound.value >= last.value
         assert bound.spent <= budget
         last = bound
     width = part.bound.width(found)
-    easy: Bound = method(part, found, target=width, budget=10_000)
+    easy: Bound = grid_bound.lower_bound(part, found, target=width, budget=10_000)
     assert easy.spent < last.spent
     assert easy.upper - easy.value <= width
 
 
-@method_cases
-def test_a_bad_incumbent_is_improved_on_the_way(method: Any) -> None:
+def test_a_bad_incumbent_is_improved_on_the_way() -> None:
     part, found = after_play(ring(4), 1000)
-    bound: Bound = method(part, np.ones(4), target=0.01 * part.bound.width(found), budget=10_000)
+    bound: Bound = grid_bound.lower_bound(
+        part, np.ones(4), target=0.01 * part.bound.width(found), budget=10_000
+    )
     assert bound.upper <= part.value(found) + 0.01 * part.bound.width(found)
 
 
-@method_cases
-def test_of_user_functions_and_balls_nothing_is_known(method: Any) -> None:
+def test_of_user_functions_and_balls_nothing_is_known() -> None:
     rng = np.random.default_rng(7)
     custom = Custom(function=lambda i, x: [1.0, x.sum()], bound=5.0)
     lcb = random_posterior(rng, Graph.complete(2), custom)
     part = a_part(lcb, rng)
-    assert method(part, part.now, target=0.0, budget=1000).value == -np.inf
+    assert grid_bound.lower_bound(part, part.now, target=0.0, budget=1000).value == -np.inf
     problem = Problem(Graph.complete(2), basis=Linear(), domain=Balls([[0, 1]]))
     lcb = posterior(problem, [], reg=np.ones(2), radii=np.ones(2))
     part = a_part(lcb, rng)
-    assert method(part, part.now, target=0.0, budget=1000).value == -np.inf
+    assert grid_bound.lower_bound(part, part.now, target=0.0, budget=1000).value == -np.inf
 
 
-def test_nothing_is_known_of_many_knobs_by_branching_or_of_huge_tables_by_cells() -> None:
+def test_nothing_is_known_where_tables_are_huge() -> None:
     rng = np.random.default_rng(8)
-    lcb = random_posterior(rng, ring(13), PairwiseQuadratic())
-    part = a_part(lcb, rng)
-    assert branch_and_bound.lower_bound(part, part.now, target=0.0, budget=1000).value == -np.inf
     lcb = random_posterior(rng, Graph.complete(13), PairwiseQuadratic())
     part = a_part(lcb, rng)
     assert grid_bound.lower_bound(part, part.now, target=0.0, budget=10**6).value == -np.inf

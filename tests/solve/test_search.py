@@ -103,7 +103,7 @@ def test_steps_are_at_most_what_the_effort_allows_and_a_little_polishing(effort:
         assert 2 * k <= counters.steps <= effort * (600 + 12 * k) + 60 * k
         assert counters.steps >= solve(lcb, current, effort=effort / 5).counters.steps
         assert counters.steps > solve(lcb, current, effort=0).counters.steps
-        assert (counters.gradients, counters.boxes) == (0, 0)
+        assert counters.gradients == 0
 
 
 def test_counters_name_the_work_of_each_route() -> None:
@@ -119,7 +119,7 @@ def test_counters_name_the_work_of_each_route() -> None:
         assert counters.steps % 3 == 0  # whole sweeps, one at least in every start
         assert counters.steps >= 3 * starts
         assert counters.gradients >= starts
-        assert (counters.entries, counters.boxes) == (0, 0)
+        assert counters.entries == 0
     both = Graph.from_scopes([[0], [1]], knobs=2)  # two parts of one knob: exact steps
     counters = solve(random_posterior(rng, both, Quadratic()), np.full(2, 0.5)).counters
     assert counters.steps >= 2
@@ -240,31 +240,10 @@ def test_inside_the_box_the_slope_of_a_solution_is_0(basis: Basis) -> None:
         lcb = bowl(rng, basis, 8)
         found = solve(lcb, rng.random(8), effort=(0.0, 0.2)[n % 2])
         smooth = (found.state > 0.0) & (found.state < 1.0)
-        assert np.abs(lcb.gradient(found.state)[smooth]).max(initial=0.0) <= 1e-7
+        assert np.abs(lcb.gradient(found.state)[smooth]).max(initial=0.0) <= 1e-4
+        assert found.value == pytest.approx(lcb.value(found.state), rel=1e-11)
         inside += int(np.count_nonzero(smooth))
     assert inside >= 100  # of 160
-
-
-@BOWLS
-def test_newton_ends_where_the_slope_is_0_and_says_what_the_bound_is_there(basis: Basis) -> None:
-    """From a state near a minimum; the knobs at an end of their interval it leaves alone."""
-    rng = np.random.default_rng(10)
-    k, moved = 6, 0
-    for _ in range(10):
-        lcb = bowl(rng, basis, k)
-        best = solve(lcb, rng.random(k)).state
-        inside = (best > 0.01) & (best < 0.99)
-        s = np.where(inside, best + 1e-3 * rng.uniform(-1.0, 1.0, size=k), best)
-        begin = lcb.value(s)
-        found = solve(lcb, s, effort=0)
-        s, value = found.state, found.value
-        assert value <= begin * (1.0 - 1e-15 * np.sign(begin))
-        assert value == pytest.approx(lcb.value(s), rel=1e-11)
-        assert s[~inside].tolist() == best[~inside].tolist()
-        assert np.abs(lcb.gradient(s)[inside]).max(initial=0.0) <= 1e-7
-        assert s == pytest.approx(best, abs=1e-5)
-        moved += int(np.count_nonzero(inside))
-    assert moved >= 30  # of 60
 
 
 def test_the_search_is_never_worse_than_eight_starts_of_lbfgs() -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from trimtab._core import TriggerQueue, predict
-from trimtab.arrays import NOBODY, Array, Ints, read_only
+from trimtab.arrays import LARGEST_LOSS, NOBODY, Array, Ints, read_only
 from trimtab.learn import fading
 from trimtab.learn.cholesky import triangles, unpack
 from trimtab.learn.confidence import Evidence
@@ -104,6 +104,7 @@ class NodewiseEstimators:
             cut=np.zeros(0 if prior is None else m, np.int64),
             excess=np.zeros(0 if prior is None else m),
             data=np.zeros(m, np.int64),
+            counters=np.zeros(3, np.int64),
         )
         if prior is not None and known:
             self._start_at(prior.ratio, np.asarray(prior.sigma), prior.usual)
@@ -112,32 +113,29 @@ class NodewiseEstimators:
         self.book.core.begin(problem.all_criteria)
         self.memory = NEVER  # H, in rounds
         self._aged = 0  # the round clock when data last lost weight
-        self._common = 0  # rounds that every criterion has seen
-        self._skipped = 0  # of these the ones passed over by `skip`
-        self._ready = False  # whether every criterion has its shift
-        self.queue = TriggerQueue(self.book.due, self.book.n)  # in common rounds
+        self.queue = TriggerQueue(self.book.due, self.book.n, self.book.counters)
         self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
 
-    def add(self, losses: Array, count: Ints | None, *, complete: bool = False) -> Ints:
+    def add(self, losses: Array, count: Ints | None = None) -> Ints:
         """Add losses of the deployed state: means of `count` rounds, NaN where none was seen.
 
-        `complete` tells that none is missing, which makes a single round much cheaper. Returns the
-        criteria of which the loss was cut.
+        Returns the criteria of which the loss was cut.
         """
-        book, cut = self.book, NOBODY
-        if complete and count is None and self._ready:
-            if book.core.add_round(losses):
-                cut = np.flatnonzero((losses < book.low) | (losses > book.high))
-            self._common += 1
-            return cut
-        ones = np.ones(losses.size, np.int64) if count is None else count
-        before = book.cut.copy()
-        book.core.add_some(losses, ones, self._common)
-        self._ready = bool((book.tells > -self._common).all())
+        if count is None:
+            beyond = self.book.core.add_round(losses, LARGEST_LOSS)
+            if beyond >= 0:
+                return self.beyond(losses) if beyond else NOBODY
+            count = np.ones(losses.size, np.int64)
+        before = self.book.cut.copy()
+        self.book.core.add_some(losses, count)
         self._reschedule(self.problem.all_criteria)
-        return np.flatnonzero(book.cut != before)
+        return np.flatnonzero(self.book.cut != before)
+
+    def beyond(self, losses: Array) -> Ints:
+        """The criteria whose losses of the deployed state are beyond their limits."""
+        return np.flatnonzero((losses < self.book.low) | (losses > self.book.high))
 
     def add_rows(self, rows: Array) -> Ints:
         """Add several rounds of the deployed state, (n, m), in which nothing is missing.
@@ -145,24 +143,20 @@ class NodewiseEstimators:
         Returns the criteria of which a loss was cut.
         """
         before = self.book.cut.copy()
-        if not self._ready:
-            self.add(rows[0].astype(np.float64), None)
+        if not self.book.counters[2]:
+            self.add(rows[0].astype(np.float64))
             rows = rows[1:]
-        if self.prior is not None:
-            for row in rows:
-                self.add(row.astype(np.float64), None, complete=True)
-            return np.flatnonzero(self.book.cut != before)
-        self.book.core.add_rounds(rows)
-        self._common += len(rows)
-        return NOBODY
+        if self.prior is None:
+            self.book.core.add_rounds(rows)
+            return NOBODY
+        for row in rows:
+            self.book.core.add_round(row.astype(np.float64), LARGEST_LOSS)
+        return np.flatnonzero(self.book.cut != before)
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
         """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
-        self._ready = False
-        if seen is None:
-            self._common += rounds
-            self._skipped += rounds
-        else:
+        self.book.core.skip(rounds if seen is None else 0)
+        if seen is not None:
             self.book.n[:] += seen
             self.book.tells[:] += seen
             self.book.owed[:] += seen
@@ -170,11 +164,11 @@ class NodewiseEstimators:
 
     def collect(self, criteria: Ints, owed: Owed) -> None:
         """Ask for what is owed to these criteria and add it to their sums."""
-        rounds = self._skipped + self.book.owed[criteria]
+        rounds = self.book.counters[1] + self.book.owed[criteria]
         waiting = criteria[rounds > 0]
         if waiting.size:
             mean, squares = owed(waiting, rounds[rounds > 0])
-            self.book.core.add_owed(waiting, mean, squares, self._common, self._skipped)
+            self.book.core.add_owed(waiting, mean, squares)
 
     def add_elsewhere(
         self, losses: Array, count: Ints, state: Array, limits: Limits | None = None
@@ -189,7 +183,9 @@ class NodewiseEstimators:
         cut = NOBODY
         if limits is not None:
             raw, book = losses, self.book
-            mean, spread = self._predicted(phi)
+            mean, spread = predict(
+                book.R, book.blocks, book.offsets, self.problem.all_criteria, phi
+            )
             half = limits.half(spread, np.maximum(count, 1))
             middle = mean + (book.offset if book.offset.size else 0.0)
             losses = np.clip(raw, middle - half, middle + half)
@@ -200,37 +196,9 @@ class NodewiseEstimators:
         self.measure(observed)
         return cut
 
-    def triggered(self) -> Ints:
-        """The criteria whose determinant has passed the factor since their clock was reset."""
-        return self.queue.due_by(self._common)
-
-    def rounds_left(self) -> int:
-        """Rounds until the first trigger if every criterion is observed in each (or `NEVER`)."""
-        left = max(self.queue.next_round - self._common, 0)
-        return left if left < NEVER // 2 else NEVER
-
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""
-        return self.book.due - self.book.n - self._common
-
-    @property
-    def common(self) -> int:
-        """Rounds that every criterion has seen, from which the counters of each are counted."""
-        return self._common
-
-    @property
-    def skipped(self) -> int:
-        """Of these the rounds whose losses are still owed to those that have not collected them."""
-        return self._skipped
-
-    def skipped_to(self, common: int, skipped: int) -> None:
-        """The core has let rounds pass, and left the losses of some owed."""
-        self._common, self._skipped = common, skipped
-        self._ready = False
-
-    def flushed(self) -> None:
-        """The core has carried sums into factors."""
-        self._ready = False
+        return self.book.due - self.book.n - int(self.book.counters[0])
 
     # The matrices: what happens when the state changes.
 
@@ -240,16 +208,10 @@ class NodewiseEstimators:
         With a memory these must be all criteria, and what they have learned ages to the clock.
         """
         if self.memory < NEVER:
-            rounds = clock - self._aged
-            self.book.core.flush_faded(criteria, self._common, rounds, self.memory)
+            self.book.core.flush_faded(criteria, clock - self._aged, self.memory)
             self._aged = clock
         else:
-            self.book.core.flush(criteria, self._common)
-        self._ready = False
-
-    def reset_clocks(self, criteria: Ints) -> None:
-        """tau_i becomes now: determinants are compared with their present values."""
-        self.book.since[criteria] = 0.0
+            self.book.core.flush(criteria)
 
     def deploy(self, state: Array, criteria: Ints) -> None:
         """Observe from now on at `state`; `criteria`, all flushed, are those to measure anew."""
@@ -261,22 +223,18 @@ class NodewiseEstimators:
         self.book.core.measure(criteria, self.factor)
         self._reschedule(criteria)
 
-    def cut(self) -> Ints:
-        """The criteria of which a loss of the deployed state was cut since the last flush."""
-        return np.flatnonzero(self.book.cut)
-
     def observed(self) -> Ints:
         """How often each criterion was observed at all: (m,)."""
-        return self._common + self.book.n + self.book.seen
+        return self.book.n + self.book.seen + int(self.book.counters[0])
 
     def frozen(self) -> tuple[Ints, Array]:
         """How often each criterion was observed at the deployed state, and its mean loss there."""
-        n = self._common + self.book.n
+        n = self.book.counters[0] + self.book.n
         return n, self.book.shift + self.book.total / np.maximum(n, 1)
 
     def forget(self, criteria: Ints) -> None:
         """Start these criteria anew, with V as it began and without what the sums hold."""
-        self.book.core.forget(criteria, self._common, self._skipped)
+        self.book.core.forget(criteria)
         if self.prior is not None:
             self.book.pure_df[criteria] = 0
             self.book.pure_error[criteria] = 0.0
@@ -332,14 +290,6 @@ class NodewiseEstimators:
             found[i] = np.linalg.norm(np.linalg.solve(R.T, v)) + radii[i] / np.sqrt(least)
         return found
 
-    def spreads(self, state: Array) -> Array:
-        """w_i of all criteria at any state, as of their last flush: (m,)."""
-        return self._predicted(self.problem.phi(state))[1]
-
-    def _predicted(self, phi: Array) -> tuple[Array, Array]:
-        book = self.book
-        return predict(book.R, book.blocks, book.offsets, self.problem.all_criteria, phi)
-
     @contextmanager
     def foreseeing(self, rounds: Iterable[tuple[Array, Ints]]) -> Iterator[None]:
         """Inside, widths count these rounds (state, count of each criterion) as observed.
@@ -367,14 +317,15 @@ class NodewiseEstimators:
     def snapshot(self) -> dict[str, Any]:
         """Everything that changes, as plain arrays and scalars; nothing may be owed."""
         saved: dict[str, Any] = {name: getattr(self.book, name).copy() for name in _CHANGING}
-        return saved | {name: getattr(self, name) for name in _COUNTERS}
+        common, skipped, ready = self.book.counters.tolist()
+        saved |= {"_common": common, "_skipped": skipped, "_ready": bool(ready)}
+        return saved | {"memory": self.memory, "_aged": self._aged}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Become what `snapshot` saw; the arrays are known to fit."""
         for name in _CHANGING:
             getattr(self.book, name)[:] = saved[name]
-        self._common, self._skipped = int(saved["_common"]), int(saved["_skipped"])
-        self._ready = bool(saved["_ready"])
+        self.book.counters[:] = saved["_common"], saved["_skipped"], saved["_ready"]
         self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
         self._reschedule(self.problem.all_criteria)
 
@@ -400,7 +351,7 @@ class NodewiseEstimators:
 
         Those of the present state count, owed or not.
         """
-        tells = self._common + self.book.tells
+        tells = self.book.counters[0] + self.book.tells
         short = df - self.book.pure_df - np.maximum(tells - 1, 0)
         return np.where(short > 0, short + (tells == 0), 0)
 
@@ -425,6 +376,5 @@ class NodewiseEstimators:
         return A[:d, :d], A[d, :d], float(A[d, d])
 
 
-_COUNTERS = ("_common", "_skipped", "_ready", "memory", "_aged")
-_FIXED = ("offsets", "blocks", "reg")
+_FIXED = ("offsets", "blocks", "reg", "counters")
 _CHANGING = tuple(f.name for f in fields(Book) if f.name not in _FIXED)

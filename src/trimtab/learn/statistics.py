@@ -53,6 +53,8 @@ class Book:
     cut: Ints  # (m,) * how many were
     excess: Array  # (m,) * and by how much, added up
     data: Ints  # (m,) how many weighted data have gone into the factor
+    counters: Ints  # (3,) rounds that every criterion has seen, how many of these are skipped,
+    #                 and whether every criterion has its shift
 
     @cached_property
     def core(self) -> Regression:

@@ -54,6 +54,7 @@ class Problem:
         if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
             raise InvalidInput(f"basis is {basis!r}; give one of tt.bases, for example Quadratic()")
         self.graph = graph
+        self.knobs, self.criteria = graph.knobs, graph.criteria  # k and m
         self.domain = (Box() if domain is None else domain).bind(graph.knobs)
         self.basis: Basis = Quadratic(powers=POWERS) if basis is None else basis
         self.features = self.basis.bind(graph, self.domain)
@@ -73,19 +74,14 @@ class Problem:
         self.all_criteria: Ints = read_only(np.arange(graph.criteria))
 
     @property
-    def knobs(self) -> int:
-        """The number of knobs, k."""
-        return self.graph.knobs
-
-    @property
-    def criteria(self) -> int:
-        """The number of criteria, m."""
-        return self.graph.criteria
-
-    @property
     def dims(self) -> Ints:
         """The number of features of each criterion, d_i."""
         return np.diff(self.features.offsets)
+
+    @cached_property
+    def components(self) -> tuple[tuple[Ints, Ints], ...]:
+        """The parts that share no criterion: pairs (knobs, criteria)."""
+        return self.graph.components()
 
     @cached_property
     def has_constants(self) -> bool:

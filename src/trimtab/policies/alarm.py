@@ -84,7 +84,6 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
     misfit = (MISFIT * scales.spread / scales.sigma) ** 2
     ring = float(np.sqrt(RING**2 + 2.0 * np.log1p(learner.clock / RING_ROUNDS)))
     known = learner.estimators.book.core.compare(
-        common=learner.estimators.common,
         sigma=scales.sigma,
         misfit=misfit,
         g=beliefs.wander,

@@ -16,10 +16,6 @@ FORMAT = 2  # of snapshots: no other one is read
 Cause = Literal["none", "trigger", "review", "alarm"]
 
 
-def _nobody() -> Ints:
-    return NOBODY
-
-
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a `tell` has brought about."""
@@ -29,8 +25,8 @@ class Told:
     moved: float  # l1 length of the move to the state that ask() now gives
     next_review: int  # rounds until the next review if everything is observed; 2^62 for never
     record: Record | None = None  # the reasons, from a policy that gives them
-    rung: Ints = field(default_factory=_nobody)  # criteria whose losses rang the alarm
-    cut: Ints = field(default_factory=_nobody)  # and those of which a loss was cut
+    rung: Ints = field(default_factory=NOBODY.view)  # criteria whose losses rang the alarm
+    cut: Ints = field(default_factory=NOBODY.view)  # and those of which a loss was cut
 
 
 class Policy(Protocol):

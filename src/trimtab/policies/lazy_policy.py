@@ -151,7 +151,7 @@ class LazyPolicy(Policy, Protocol):
         """
         if self.learner.holding:
             return self.review_left()
-        return max(min(self.learner.estimators.rounds_left(), self.review_left()), 1)
+        return max(min(self.learner.estimators.queue.rounds_left, self.review_left()), 1)
 
     def _next_look(self) -> int:
         """Rounds until the state is looked at again if everything is observed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtab import arrays
 from trimtab._core import LocalUpdate, rounds_to_trigger
-from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, read_only
+from trimtab.arrays import LARGEST_LOSS, NOBODY, Array, ArrayLike, Ints, read_only
 from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.learn import Confidence, NodewiseEstimators, Prior, as_radius
 from trimtab.learn.beliefs import HOLD, Beliefs
@@ -123,16 +123,12 @@ class Learner:
     @property
     def holding(self) -> bool:
         """Whether the state stays because the noise was unknown, up to the solve that ends it."""
-        if self.prior is not None:
-            return self.solved == 0
-        least = self.lcb.radius.least_df
-        unknown = least > 0 and (self.estimators.book.pure_df < least).any()
-        return bool(unknown) or (least > 0 and self.solved == 0)
+        return self.solved == 0 and (self.prior is not None or self.lcb.radius.least_df > 0)
 
     @property
     def ready(self) -> bool:
         """Whether every criterion has a radius once its sums are absorbed: solve only then."""
-        return not self.holding or not self.lacking().any()
+        return self.solved > 0 or not self.holding or not self.lacking().any()
 
     def lacking(self) -> Ints:
         """How often each criterion must still be observed before it has a radius: (m,)."""
@@ -150,28 +146,29 @@ class Learner:
         Rounds of the deployed state advance the clock when they are played, so that those which
         were pending do not when they are answered.
         """
-        m = self.problem.criteria
         if losses is None:
             self._play(played, count)
             return NOBODY
-        y, complete = arrays.losses(losses, m)
-        n = None if isinstance(count, int) and count == 1 else arrays.counts(count, m, losses=y)
-        if played is None:
-            cut = self.estimators.add(y, n, complete=complete)
-            self.wait(1 if n is None else rounds_of(y, n))
-            return cut
-        x = self.problem.domain.check(played, "played")
-        each = np.ones(m, np.int64) if n is None else n
-        answered = self.pending.answer(x, each)
-        if not np.array_equal(x, self.state):
-            cut = self.estimators.add_elsewhere(y, each, x, self._limits_of_losses())
+        one = isinstance(count, int) and count == 1
+        if one and played is None and type(losses) is np.ndarray:
+            beyond = self.estimators.book.core.add_round(losses, LARGEST_LOSS)
+            if beyond >= 0:  # as in nearly every round
+                self.wait(1)
+                return self.estimators.beyond(losses) if beyond else NOBODY
+        m = self.problem.criteria
+        y, _ = arrays.losses(losses, m)
+        n = np.ones(m, np.int64) if one else arrays.counts(count, m, losses=y)
+        x = self.state if played is None else self.problem.domain.check(played, "played")
+        answered = self.pending.answer(x, n) if played is not None else np.zeros(m, np.int64)
+        if x is not self.state and not np.array_equal(x, self.state):
+            cut = self.estimators.add_elsewhere(y, n, x, self._limits_of_losses())
             self.lcb.update(np.flatnonzero(~np.isnan(y)))
             return cut
-        cut = self.estimators.add(y, n, complete=complete)
+        cut = self.estimators.add(y, None if one else n)
         if not answered.any():
-            self.wait(rounds_of(y, each))
-        elif (each > answered)[~np.isnan(y)].any():
-            self.wait(rounds_of(y, each - answered))
+            self.wait(rounds_of(y, n))
+        elif (n > answered)[~np.isnan(y)].any():
+            self.wait(rounds_of(y, n - answered))
         return cut
 
     def _play(self, played: ArrayLike | None, count: ArrayLike) -> None:
@@ -184,7 +181,8 @@ class Learner:
 
     def foreseeing(self) -> AbstractContextManager[None]:
         """Inside, the widths count pending rounds as observed; estimates do not."""
-        return self.estimators.foreseeing(self.pending)
+        none = not self.pending.states.size
+        return nullcontext() if none else self.estimators.foreseeing(self.pending)
 
     def observe_rows(self, rows: Array) -> Ints:
         """Take in several rounds of the deployed state, (n, m), in which nothing is missing.
@@ -255,7 +253,7 @@ class Learner:
             estimators.collect(affected, self._owed)
         before = self.state
         self.lend()
-        finite = local.update(triggered, estimators.common, estimators.factor, self.next_seed)
+        finite = local.update(triggered, estimators.factor, self.next_seed)
         self.take_back(solves=1, failed=not finite)
         return float(np.abs(self.state - before).sum())
 
@@ -291,7 +289,6 @@ class Learner:
             self._certified &= self._lower_certified and not (solves and since)
             self._owed = owed
         if solves and self.local is not None:
-            self.estimators.flushed()
             self.solved += solves
             self.state = read_only(self.local.state)
             self._lower, self._lower_certified = None, False
@@ -307,10 +304,11 @@ class Learner:
         if beliefs is not None and everybody:
             beliefs.end_epoch(self.clock)
         self.estimators.flush(criteria, self.clock)
-        self.lcb.update(criteria)
-        if beliefs is not None:
-            beliefs.heard[2:, criteria] = 0.0
-        if beliefs is not None and everybody:
+        if beliefs is None:
+            self.lcb.update(criteria)
+            return
+        beliefs.heard[2:, criteria] = 0.0
+        if everybody:
             self._relearn(beliefs)
 
     def _relearn(self, beliefs: Beliefs) -> None:
@@ -351,12 +349,12 @@ class Learner:
         price: ArrayLike = 0.0,
         effort: float = GLOBAL_EFFORT,
         certify: float | None = None,
-        reach: float = np.inf,
+        domain: BoundDomain | None = None,
     ) -> Solution:
         """A minimiser of the LCB and the price of moving to it; `criteria` were absorbed."""
         try:
             solution = self._minimum(
-                reach=reach,
+                domain or self.limits or self.problem.domain,
                 free=free,
                 price=price,
                 effort=effort,
@@ -369,8 +367,7 @@ class Learner:
         self.solved += 1
         return solution
 
-    def _minimum(self, *, reach: float, **options: Any) -> Solution:
-        domain = self.reachable(reach)
+    def _minimum(self, domain: BoundDomain, **options: Any) -> Solution:
         lcb = self.lcb if domain is self.problem.domain else self.lcb.within(domain)
         return solve(lcb, self.state, **options)
 
@@ -388,7 +385,7 @@ class Learner:
         That may be the best value found, then it is not certified, or unknown.
         """
         blank = not self.clock and not self.estimators.book.gain.any()
-        self.estimators.reset_clocks(reset)
+        self.estimators.book.since[reset] = 0.0  # tau_i becomes now
         self._deploy(state, criteria)
         if not blank:  # before any data the bound of __init__ is known
             self._lower, self._lower_certified = lower, certified and lower is not None
@@ -411,7 +408,7 @@ class Learner:
 
     def rounds_at(self, state: Array) -> int:
         """Rounds at the state until some determinant would pass the factor, counted from now."""
-        spread = self.estimators.spreads(state)
+        spread = self.lcb.predict(state, self.problem.all_criteria)[1]
         return rounds_to_trigger(float(spread.max()), 0.0, self.estimators.factor)
 
     def place(self, state: ArrayLike) -> None:
@@ -427,8 +424,9 @@ class Learner:
 
     def _deploy(self, state: Array, criteria: Ints) -> None:
         if self.beliefs is not None:
-            readers = self.problem.graph.readers(np.flatnonzero(state != self.state))
-            self.beliefs.heard[:2, readers] = 0.0
+            graph = self.problem.graph
+            changed = (state != self.state)[graph.scope_knobs]
+            self.beliefs.heard[:2, np.logical_or.reduceat(changed, graph.scope_offsets[:-1])] = 0.0
         self.state = read_only(state)
         self.estimators.deploy(state, criteria)
         limits = self._limits_of_losses()

@@ -24,23 +24,23 @@ class Pending:
     """
 
     def __init__(self, *, knobs: int, criteria: int) -> None:
-        self._states, self._counts = np.empty((0, knobs)), np.empty((0, criteria), np.int64)
+        self.states, self._counts = np.empty((0, knobs)), np.empty((0, criteria), np.int64)
 
     def __iter__(self) -> Iterator[tuple[Array, Ints]]:
-        return zip(self._states, self._counts, strict=True)
+        return zip(self.states, self._counts, strict=True)
 
     def __bool__(self) -> bool:
-        return len(self._states) > 0
+        return len(self.states) > 0
 
     def add(self, state: Array, rounds: int) -> None:
         """Rounds are played at a state."""
         place = self._place(state)
         if place is None:
-            place = len(self._states)
-            self._states = np.vstack((self._states, state))
+            place = len(self.states)
+            self.states = np.vstack((self.states, state))
             self._counts = np.vstack((self._counts, np.zeros(self._counts.shape[1], np.int64)))
         self._counts[place] += rounds
-        self._keep(np.arange(len(self._states)) >= len(self._states) - MOST)
+        self._keep(np.arange(len(self.states)) >= len(self.states) - MOST)
 
     def answer(self, state: Array, count: Ints) -> Ints:
         """So many rounds of a state are answered or given up; how many of them were pending."""
@@ -53,22 +53,22 @@ class Pending:
         return found
 
     def _place(self, state: Array) -> int | None:
-        same = np.flatnonzero((self._states == state).all(axis=1))
+        same = np.flatnonzero((self.states == state).all(axis=1))
         return int(same[0]) if same.size else None
 
     def _keep(self, which: Bools) -> None:
-        self._states, self._counts = self._states[which], self._counts[which]
+        self.states, self._counts = self.states[which], self._counts[which]
 
     # In a snapshot.
 
     def to_plain(self) -> dict[str, Any]:
         """Two arrays, with a row for each state."""
-        return {"pending.states": self._states.copy(), "pending.counts": self._counts.copy()}
+        return {"pending.states": self.states.copy(), "pending.counts": self._counts.copy()}
 
     @classmethod
     def from_plain(cls, saved: Mapping[str, Any], *, knobs: int, criteria: int) -> Self:
         """What `to_plain` saw."""
         pending = cls(knobs=knobs, criteria=criteria)
-        pending._states = np.array(saved["pending.states"], np.float64).reshape(-1, knobs)
+        pending.states = np.array(saved["pending.states"], np.float64).reshape(-1, knobs)
         pending._counts = np.array(saved["pending.counts"], np.int64).reshape(-1, criteria)
         return pending

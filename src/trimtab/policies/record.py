@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from trimtab.arrays import Array, Ints
 
 
@@ -83,9 +81,3 @@ class Record:
             f"round {self.round:,}, {why}, {self.information:.2f} nats learned{wild}: {done}; "
             f"at most {self.gap:.3g} a round is left{proven}; next look in {self.next_review:,}"
         )
-
-
-def moved(before: Array, after: Array) -> tuple[Ints, Array, Array]:
-    """The knobs in which two states differ, and their values in each."""
-    knobs = np.flatnonzero(before != after)
-    return knobs, before[knobs], after[knobs]

@@ -9,18 +9,20 @@ import numpy as np
 from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, number, whole
 from trimtab.errors import InvalidInput
 from trimtab.learn import NEVER, Confidence, Prior
-from trimtab.model.domain import BoundBox
+from trimtab.model.domain import BoundBox, BoundDomain
 from trimtab.model.problem import Problem
 from trimtab.policies import alarm as alarms
 from trimtab.policies.base import Cause, Told
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
-from trimtab.policies.record import Record, moved
+from trimtab.policies.record import Record
 from trimtab.policies.registry import register
 from trimtab.solve import Solution
 
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
+
+Terms = tuple[Array, Array]  # of F at a state, (m,) each: estimated losses and widths
 
 
 @register
@@ -159,7 +161,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         if cold_start == "solve" and self.learner.ready:
             self._look("review", NOBODY)
         else:
-            self._begin_epoch(self._limit())
+            self._begin_epoch(0 if self.learner.holding else self._limit())
 
     @property
     def memory(self) -> int:
@@ -169,16 +171,17 @@ class SteadyGraphLinUCB(LazyPolicy):
     # When to look.
 
     def _check(self) -> Told:
-        triggered = self.learner.estimators.triggered()
-        clock = self.learner.clock
-        over = triggered.size > 0 or self._review_due() or clock >= self._until
-        if self.alarm and (over or clock >= self._next_check):
+        clock, queue = self.learner.clock, self.learner.estimators.queue
+        ahead = min(self._until, 2 * max(self._last_global, 1) if self.review else NEVER) - clock
+        left = min(queue.rounds_left, ahead)
+        if self.alarm and (left <= 0 or clock >= self._next_check):
             rung = self._listen()
             if rung.size:
                 return self._look("alarm", rung)
-        if over:
+        if left <= 0:
+            triggered = queue.triggered()
             return self._look("trigger" if triggered.size else "review", triggered)
-        return self._told(triggered, None)
+        return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left)
 
     def review_left(self) -> int:
         """Rounds until the policy acts by the clock alone."""
@@ -192,7 +195,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         if self.learner.holding:
             return self.rounds_left()
         ahead = min(self._until, self._review_at if self.review else NEVER) - self.learner.clock
-        return min(self.learner.estimators.rounds_left(), ahead)
+        return min(self.learner.estimators.queue.rounds_left, ahead)
 
     def _begin_epoch(self, rounds: int) -> None:
         clock = self.learner.clock
@@ -223,22 +226,24 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _look(self, cause: Cause, criteria: Ints) -> Told:
         """Deploy the state whose bound and price together are least; explain it."""
-        learner, everybody = self.learner, self.problem.all_criteria
-        before, price = learner.state, self.problem.move_cost
-        cut = learner.estimators.cut()
+        learner, book = self.learner, self.learner.estimators.book
+        everybody, before = learner.problem.all_criteria, learner.state
+        cut = np.flatnonzero(book.cut)
         learner.absorb(everybody)
         with learner.foreseeing():
             free, best, rounds = self._weighed(criteria)
-            weighed = free.state if np.array_equal(best, before) else best
-            value = learner.lcb.value(best)
-            gain, expected = self._gains(weighed)
+            knobs = np.flatnonzero(best != before)
+            weighed = best if knobs.size else free.state
+            here, there = learner.lcb.terms(before), learner.lcb.terms(weighed)
+        gain, expected = self._gains(here, there)
+        means, widths = there if knobs.size else here
+        value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
-        book, fades = learner.estimators.book, self.memory < NEVER
+        fades = learner.estimators.memory < NEVER
         gathered = float(book.gain.sum())
         information = float(book.since.sum()) if fades else gathered - self._gain
-        learner.adopt(best, everybody, reset=everybody, lower=lower, certified=free.certified)
+        learner.adopt(best, everybody, reset=everybody, lower=lower, certified=certified)
         self._begin_epoch(rounds)
-        knobs, old, new = moved(before, best)
         record = Record(
             round=learner.clock,
             cause=cause,
@@ -248,12 +253,12 @@ class SteadyGraphLinUCB(LazyPolicy):
             gain=gain,
             expected=expected,
             rounds=rounds,
-            price=float(price @ np.abs(weighed - before)),
+            price=float(learner.problem.move_cost @ np.abs(weighed - before)),
             gap=value - lower,
-            certified=free.certified and learner.lcb.radius.certified and not fades,
+            certified=certified and learner.lcb.radius.certified and not fades,
             knobs=knobs,
-            before=old,
-            after=new,
+            before=before[knobs],
+            after=best[knobs],
             next_review=self._next_look(),
         )
         self._gain = gathered
@@ -269,41 +274,38 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _weighed(self, criteria: Ints) -> tuple[Solution, Array, int]:
         """The best state were moves free, the one to take, and in how many rounds it pays."""
-        learner, price = self.learner, self.problem.move_cost
+        learner, price = self.learner, self.learner.problem.move_cost
         certify = None if self.certify == np.inf else self.certify
-        reach = self._reach()
-        free = learner.solve(self.problem.all_criteria, certify=certify, reach=reach)
+        domain = learner.reachable(self._reach())
+        free = learner.solve(learner.problem.all_criteria, domain=domain, certify=certify)
         rounds = self._rounds(learner.state) if learner.prior is None else self._limit()
         while True:
-            best = self._priced(free, price / rounds, reach)
+            best = self._priced(free, price / rounds, domain)
             if self.rho > 0.0:
                 best = self._ladder(best, criteria, price / rounds)
             needed = self._rounds(best)
             if needed <= rounds:
                 break
             rounds = min(max(2 * rounds, needed), self._limit())
-        if learner.prior is not None and isinstance(self.problem.domain, BoundBox):
-            best = self._pruned(best, price / rounds)
-        toll = float(price @ np.abs(best - learner.state))
-        if self._floor is not None and self._gains(best)[0] < toll / rounds:
-            best = learner.state  # the bound promises more than losses can give
+        if learner.prior is not None and isinstance(domain, BoundBox):
+            best = learner.lcb.pruned(best, learner.state, price / rounds, PRUNED)
+        prior = learner.estimators.prior
+        if prior is not None and prior.least is not None:
+            gain, _ = self._gains(learner.lcb.terms(learner.state), learner.lcb.terms(best))
+            if gain < float(price @ np.abs(best - learner.state)) / rounds:
+                best = learner.state  # the bound promises more than losses can give
         return free, best, rounds
 
-    @property
-    def _floor(self) -> Array | None:
-        """What no criterion's part of the total can be below, if that is known: (m,)."""
-        prior, book = self.learner.estimators.prior, self.learner.estimators.book
-        if prior is None or prior.least is None:
-            return None
-        return self.problem.weights * (prior.least - (book.offset if book.offset.size else 0.0))
-
-    def _gains(self, state: Array) -> tuple[float, float]:
+    def _gains(self, here: Terms, there: Terms) -> tuple[float, float]:
         """By how much a move lowers the bound and the estimate, no further than losses can go."""
-        lcb, floor = self.learner.lcb, self._floor
-        low = -np.inf if floor is None else floor
-        (here, around), (there, near) = lcb.terms(self.learner.state), lcb.terms(state)
-        bound = np.maximum(here - around, low).sum() - np.maximum(there - near, low).sum()
-        return float(bound), float(np.maximum(here, low).sum() - np.maximum(there, low).sum())
+        prior, book = self.learner.estimators.prior, self.learner.estimators.book
+        low: Array | float = -np.inf  # what no criterion's part of the total can be below, (m,)
+        if prior is not None and prior.least is not None:
+            offset = book.offset if book.offset.size else 0.0
+            low = self.learner.problem.weights * (prior.least - offset)
+        (mean, width), (other, near) = here, there
+        bound = np.maximum(mean - width, low).sum() - np.maximum(other - near, low).sum()
+        return float(bound), float(np.maximum(mean, low).sum() - np.maximum(other, low).sum())
 
     def _reach(self) -> float:
         """How far a knob may go at once: not far while little is known of what is there."""
@@ -314,34 +316,14 @@ class SteadyGraphLinUCB(LazyPolicy):
             return CAUTION
         return REACH * max(1.0, float(np.sqrt(self.learner.clock / REACH_ROUNDS)))
 
-    def _priced(self, free: Solution, price: Array, reach: float) -> Array:
+    def _priced(self, free: Solution, price: Array, domain: BoundDomain) -> Array:
         """The best state when moving costs so much a round."""
         learner = self.learner
         if not price.any():
             return free.state
-        found = learner.solve(self.problem.all_criteria, price=price, reach=reach)
+        found = learner.solve(learner.problem.all_criteria, domain=domain, price=price)
         toll = float(price @ np.abs(free.state - learner.state))
         return free.state if free.value + toll < found.value else found.state
-
-    def _pruned(self, best: Array, price: Array) -> Array:
-        """The move without the knobs that hardly matter to it, the smallest changes first.
-
-        What is given up, all together, is at most a small share of the width.
-        """
-        before, lcb, graph = self.learner.state, self.learner.lcb, self.problem.graph
-        steps = np.abs(best - before)
-        left, best = PRUNED * lcb.width(best), best.copy()
-        for j in np.argsort(steps, kind="stable").tolist():
-            if steps[j] > 0.0:
-                readers, there = graph.touching(j), best[j]
-                value = lcb.value(best, readers)
-                best[j] = before[j]
-                loss = lcb.value(best, readers) - value - price[j] * steps[j]
-                if loss <= left:
-                    left -= loss
-                else:
-                    best[j] = there
-        return best
 
     def _ladder(self, best: Array, criteria: Ints, price: Array) -> Array:
         """The smallest move that is as good as the best, up to rho widths."""

@@ -66,8 +66,6 @@ class Engine:
                 stop=stop,
                 clock=learner.clock,
                 review=learner.clock + self.policy.review_left(),
-                common=learner.estimators.common,
-                skipped=learner.estimators.skipped,
                 rate=self.losses.means.rate,
                 bound=learner.certificate.bound,
                 bound_per_round=learner.bound_per_round,
@@ -81,7 +79,6 @@ class Engine:
         ends, rates = run.ends, run.rates
         rounds = int(ends[0]) - begun
         recorder.played(learner.state, rounds, rate=float(rates[0]), best=best)
-        learner.estimators.skipped_to(run.common, run.skipped)
         learner.take_back(
             rounds=run.t - begun,
             bound=run.bound,

@@ -26,8 +26,7 @@ from trimtab.solve.subproblem import Part
 
 SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none
 SWEEPS = 200
-COARSE = 1e-10  # relative: a sweep that gains less leaves the rest to Newton's method
-NEWTON_STEPS = 20
+SETTLED = 1e-13  # relative: a sweep that gains less is the last
 FINE = 1e-14
 
 
@@ -145,28 +144,11 @@ class Local:
 
     def slope(self, x: Array) -> Array:
         """The gradient of F at x; a criterion of length 0 adds its mean alone."""
-        return np.asarray(self.G.T @ (self.lead - self._scaled(self.c + self.G @ x)[0]))
-
-    def curvature(self, x: Array) -> Array:
-        """The Hessian of F at x, which is nowhere positive."""
         u = self.c + self.G @ x
-        unit, share = self._scaled(u)
-        H = -(self.G * share[:, None]).T @ self.G
-        for i, length in enumerate(self.lengths(u)):
-            if length > 0.0:
-                part = slice(
-                    self.starts[i], self.starts[i + 1] if i + 1 < len(self.starts) else None
-                )
-                along = unit[part] @ self.G[part]
-                H += np.outer(along, along) / (self.bonus[i] * length) if self.bonus[i] else 0.0
-        return np.asarray(H)
-
-    def _scaled(self, u: Array) -> tuple[Array, Array]:
-        """bonus u/|u| and bonus/|u|, criterion by criterion along the stack."""
         lengths = self.lengths(u)
         share = np.divide(self.bonus, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
         share = np.repeat(share, np.diff(np.append(self.starts, u.size)))
-        return share * u, share
+        return np.asarray(self.G.T @ (self.lead - share * u))
 
 
 def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
@@ -186,8 +168,6 @@ def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
         rng = np.random.default_rng(seed)
         begin += [domain.sample(rng)[part.knobs] for _ in range(1, starts)]
         found = [now, *(_descend(local, x, now, price) for x in begin)]
-        if not price.any():
-            found[1:] = [_polish(local, x) for x in found[1:]]
     values = np.array([local.value(x) + part.toll(x) for x in found])
     best = choose(np.array(found), values, now)
     least = float(values.min()) if exact else None
@@ -209,7 +189,7 @@ def _descend(local: Local, x: Array, now: Array, price: Array) -> Array:
             else:
                 x[block] = _unit(-slope, x[block])
         after = local.value(x) + float(price @ np.abs(x - now))
-        if value - after <= COARSE * abs(after):
+        if value - after <= SETTLED * abs(after):
             break
         value = after
     return x
@@ -240,27 +220,3 @@ def lowest(slope: Array, now: Array, price: Array) -> Array:
         q = min(max(math.sqrt(max(room, 0.0) / speed), least), most)
     x = np.minimum(np.maximum(now, low * q), high * q)
     return np.where(np.abs(x - now) <= FINE, now, x)
-
-
-def _polish(local: Local, x: Array) -> Array:
-    """Newton's method for slope + nu_b x_b = 0, |x_b| = 1; kept only if it does not go up."""
-    n, b = x.size, len(local.blocks)
-    start, value = x, local.value(x)
-    nu = np.array([-local.slope(x)[block] @ x[block] for block in local.blocks])
-    for _ in range(NEWTON_STEPS):
-        KKT = np.zeros((n + b, n + b))
-        KKT[:n, :n] = local.curvature(x)
-        miss = np.zeros(n + b)
-        miss[:n] = local.slope(x)
-        for c, block in enumerate(local.blocks):
-            KKT[block, block] += nu[c]
-            KKT[block, n + c] = KKT[n + c, block] = x[block]
-            miss[block] += nu[c] * x[block]
-            miss[n + c] = 0.5 * (x[block] @ x[block] - 1.0)
-        step = np.linalg.lstsq(KKT, -miss, rcond=None)[0]
-        x, nu = x + step[:n], nu + step[n:]
-        if np.abs(step[:n]).max() <= FINE:
-            break
-    for block in local.blocks:
-        x[block] = _unit(x[block], start[block])
-    return x if local.value(x) <= value + FINE * abs(value) else start

@@ -29,7 +29,7 @@ class Bound:
     """Features, factors, weights, radii and bounds of the knobs; it reads arrays where they are.
 
     >>> import trimtab as tt
-    >>> problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.Linear(normalize=False))
+    >>> problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.Linear())
     >>> known = Bound.of_parameters(problem, np.array([1.0, -1.0, 0.0, 2.0]))
     >>> known.mean(np.array([0.5, 0.5])), known.width(np.array([0.5, 0.5]))
     (1.0, 0.0)
@@ -43,6 +43,7 @@ class Bound:
     def __init__(self, problem: Problem, R: Array, radii: ArrayLike) -> None:
         self.problem, self.R = problem, R
         self.domain: BoundDomain = problem.domain
+        self.weights = problem.weights
         self.blocks = read_only(triangles(problem.dims))
         if R.shape != (self.blocks[-1],):
             raise InvalidInput(
@@ -68,9 +69,7 @@ class Bound:
         part = copy(self)
         part.domain = domain
         if self.core is not None and isinstance(domain, BoundBox):
-            part.core = self.core.within(
-                domain.low, domain.high, domain.level_offsets, domain.level_values
-            )
+            part.core = self.core.within(domain)
         return part
 
     @cached_property
@@ -79,31 +78,22 @@ class Bound:
         problem, domain = self.problem, self.domain
         if not (isinstance(domain, BoundBox) and isinstance(problem.features, Monomials)):
             return None
-        return Objective(
-            maps=problem.features.core,
-            blocks=self.blocks,
-            R=self.R,
-            weights=problem.weights,
-            radii=self.radii,
-            scope_offsets=problem.graph.scope_offsets,
-            scope=problem.graph.scope_knobs,
-            touch_offsets=problem.graph.touch_offsets,
-            touch=problem.graph.touch_criteria,
-            low=domain.low,
-            high=domain.high,
-            level_offsets=domain.level_offsets,
-            levels=domain.level_values,
-        )
+        return Objective(problem.features.core, self, problem.graph, domain)
+
+    def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
+        """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
+        if self.core is not None:
+            return self.core.predict(state, criteria)
+        features = self.problem.features
+        phi = np.empty(features.offsets[-1])
+        features.fill(phi, state, criteria)
+        return predict(self.R, self.blocks, features.offsets, criteria, phi)
 
     def terms(self, state: Array, criteria: Ints | None = None) -> tuple[Array, Array]:
         """Each criterion's part of F: its estimated loss and its width, weights included."""
-        problem = self.problem
-        asked = problem.all_criteria if criteria is None else criteria
-        offsets = problem.features.offsets
-        phi = np.empty(offsets[-1])
-        problem.features.fill(phi, state, asked)
-        means, spreads = predict(self.R, self.blocks, offsets, asked, phi)
-        weights = problem.weights[asked]
+        asked = self.problem.all_criteria if criteria is None else criteria
+        means, spreads = self.predict(state, asked)
+        weights = self.weights[asked]
         return weights * means, weights * self.radii[asked] * np.sqrt(spreads)
 
     def value(self, state: Array, criteria: Ints | None = None) -> float:
@@ -118,6 +108,28 @@ class Bound:
     def width(self, state: Array) -> float:
         """W(s): how much of F(s) is optimism."""
         return float(self.terms(state)[1].sum())
+
+    def pruned(self, state: Array, current: Array, price: Array, share: float) -> Array:
+        """The state without the moves that hardly matter to it, the smallest first.
+
+        What is given up of F and the price of moving is, all together, at most this share of the
+        width.
+        """
+        if self.core is not None:
+            return self.core.pruned(state, current, price, share)
+        steps = np.abs(state - current)
+        left, best = share * self.width(state), state.copy()
+        for j in np.argsort(steps, kind="stable").tolist():
+            if steps[j] > 0.0:
+                readers, there = self.problem.graph.touching(j), best[j]
+                value = self.value(best, readers)
+                best[j] = current[j]
+                loss = self.value(best, readers) - value - price[j] * steps[j]
+                if loss <= left:
+                    left -= loss
+                else:
+                    best[j] = there
+        return best
 
     def gradient(
         self, state: Array, criteria: Ints | None = None, *, optimism: float = 1.0
@@ -139,7 +151,7 @@ class Bound:
             width = float(np.sqrt(u @ u))
             pull = v - optimism * self.radii[i] * u / width if width > 0.0 else v
             J = problem.features.jacobian(i, state)
-            slope[problem.graph.scope(i)] += problem.weights[i] * (J.T @ np.linalg.solve(R.T, pull))
+            slope[problem.graph.scope(i)] += self.weights[i] * (J.T @ np.linalg.solve(R.T, pull))
         return slope
 
     def factor(self, criterion: int) -> tuple[Array, Array]:

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trimtab._core import add_least_lead
 from trimtab.arrays import Array, Ints
 
 
@@ -47,7 +46,8 @@ def undominated(
         lead = np.zeros((kept[n].size, kept[n].size))
         for i, axis in readers[n]:
             rows = left[i].swapaxes(0, axis).reshape(kept[n].size, -1)
-            add_least_lead(np.ascontiguousarray(rows), lead)
+            for a, row in enumerate(rows):
+                lead[a] += (row - rows).min(axis=1)
         stays = np.flatnonzero(~(lead > 0.0).any(axis=1))
         if stays.size == kept[n].size:
             continue

@@ -8,17 +8,16 @@ adds a kink at the present value, and makes that one more candidate.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from trimtab._core import better
 from trimtab.arrays import Array, ArrayLike, Ints
-from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.features import offsets_of
 from trimtab.model.domain import BoundBox
 from trimtab.solve import elimination, tables
 from trimtab.solve.dominance import undominated
+from trimtab.solve.solution import Counters, Solution
 from trimtab.solve.subproblem import Part
 
 MOST_WORK = 2**25  # table entries, times the features of each, of an exact solve
@@ -27,24 +26,22 @@ MOST_ENTRIES = 2**21  # of the elimination
 MOST_PRUNED = 200  # criteria, for a second try without dominated values
 
 
-class Found(NamedTuple):
-    """The best combination of candidates."""
+def exact(part: Part, domain: BoundBox) -> Solution | None:
+    """The best state of all, where levels, vertices and the present state are all that matter.
 
-    values: Array  # (n,)
-    value: float
-    least: float  # no combination is below
-    entries: int
-
-
-def candidates(part: Part, domain: BoundBox, features: Features) -> list[Array] | None:
-    """Values of each free knob among which there is a minimiser; None where nobody knows."""
-    if not _linear(part, features) and (
-        not domain.leveled.size or np.setdiff1d(part.knobs, domain.leveled).size
-    ):
+    The features are monomials that are linear in the free knobs together, or these knobs have
+    levels. None where they have not, and where finding it would take too much work.
+    """
+    problem, j = part.bound.problem, part.knobs
+    monomial = part.bound.core is not None
+    if not monomial and not np.isin(j, domain.leveled).all():
         return None
-    j = part.knobs
     kink = np.where(part.price[j] > 0.0, part.now[j], domain.low[j])
-    return _axes(part, domain, [domain.low[j], kink, domain.high[j]])
+    values = _axes(part, domain, [domain.low[j], kink, domain.high[j]])
+    work, most = tables.entries(part, _counts(values)), MOST_CALLS
+    if monomial:
+        work, most = work * int(problem.dims[part.criteria].max()), MOST_WORK
+    return _eliminate(part, values) if work <= most else None
 
 
 def _axes(part: Part, domain: BoundBox, values: ArrayLike) -> list[Array]:
@@ -65,29 +62,11 @@ def _rows(values: Array, sizes: Ints) -> list[Array]:
     return [flat[a:b] for a, b in pairwise(offsets_of(sizes).tolist())]
 
 
-def _linear(part: Part, features: Features) -> bool:
-    """Whether every feature is linear in the free knobs together."""
-    if not isinstance(features, Monomials):
-        return False
-    return features.core.all_linear(part.criteria, part.knobs)
-
-
-def exact(part: Part, values: list[Array]) -> Found | None:
-    """The best combination of all, or None where finding it would take too much work."""
-    problem = part.bound.problem
-    if not isinstance(problem.features, Monomials):
-        work, most = tables.entries(part, _counts(values)), MOST_CALLS
-    else:
-        widest = int(problem.dims[part.criteria].max())
-        work, most = tables.entries(part, _counts(values)) * widest, MOST_WORK
-    return _eliminate(part, values) if work <= most else None
-
-
 def _counts(values: list[Array]) -> Ints:
     return np.array([axis.size for axis in values], np.int64)
 
 
-def _eliminate(part: Part, values: list[Array]) -> Found | None:
+def _eliminate(part: Part, values: list[Array]) -> Solution | None:
     """The best combination; a second try leaves out what is dominated."""
     reads, counts = part.scopes, _counts(values)
     plan = elimination.plan(reads, counts, MOST_ENTRIES)
@@ -112,4 +91,5 @@ def _eliminate(part: Part, values: list[Array]) -> Found | None:
     value, at_now = part.value(part.put(best)), part.value(part.now)
     if better(now, at_now, best, value, now):
         best, value = now, at_now
-    return Found(best, value, min(least, value), spent + plan.entries)
+    spent += plan.entries
+    return Solution(best, value, min(least, value), Counters(entries=spent))

@@ -19,7 +19,6 @@ class Counters:
     steps: int = 0  # one-dimensional minimisations
     gradients: int = 0  # evaluations of F with its gradient
     entries: int = 0  # of tables, in eliminations and over cells
-    boxes: int = 0  # of branch and bound
 
     def __add__(self, other: Counters) -> Counters:
         return Counters(

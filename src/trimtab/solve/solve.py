@@ -9,12 +9,10 @@ import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
 from trimtab.errors import InvalidInput, SolverFailed
-from trimtab.model.bases import Monomials
 from trimtab.model.domain import BoundBalls, BoundBox
-from trimtab.model.graph import Graph
 from trimtab.solve import ball, constrained, exact, gradient
 from trimtab.solve.bound import Bound, Constraint
-from trimtab.solve.certify import branch_and_bound, grid_bound
+from trimtab.solve.certify import grid_bound
 from trimtab.solve.solution import Counters, Solution
 from trimtab.solve.subproblem import Part
 
@@ -26,7 +24,6 @@ TOO_LARGE = (
     "the lower confidence bound is not finite at its minimum; the losses or radii are too large "
     "for floating point: rescale them"
 )
-ENTRIES_PER_BOX = 1000  # what a box of branch and bound is charged
 
 
 def solve(
@@ -70,28 +67,29 @@ def solve(
     budget = whole(budget, "budget", low=0)
     if certify is not None:
         certify = number(certify, "certify", low=0.0, strict=False)
-    state = current.copy()
-    total = Solution(state=state, value=0.0, lower_bound=0.0)
-    for knobs, criteria in _parts(problem.graph, free):
+    parts = problem.components if free is None else problem.graph.parts(free)
+    state, total = current.copy(), None
+    for knobs, criteria in parts:
         if criteria.size:
             part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
             found = _search(part, effort, seed)
             if certify is not None and found.lower_bound is None:
                 found = _prove(part, found, certify, budget, seed)
             state[knobs] = found.state
-            total = _sum(total, found)
+            total = found if total is None else _sum(total, found)
+    total = Solution(state, 0.0, 0.0) if total is None else replace(total, state=state)
     if not np.isfinite(total.value):
         raise SolverFailed(TOO_LARGE)
-    total = replace(total, state=state)
-    if all(each.excess(state) <= 0.0 for each in constraints):
-        return total
-    return _constrained(bound, current, free, prices, constraints, effort, seed, total)
+    for each in constraints:
+        if each.excess(state) > 0.0:
+            return _constrained(bound, current, parts, prices, constraints, effort, seed, total)
+    return total
 
 
 def _constrained(
     bound: Bound,
     current: Array,
-    free: Ints | None,
+    parts: Iterable[tuple[Ints, Ints]],
     prices: Array,
     constraints: Sequence[Constraint],
     effort: float,
@@ -102,10 +100,9 @@ def _constrained(
 
     No admissible state is below what is proven of all states.
     """
-    problem, domain = bound.problem, bound.domain
+    domain = bound.domain
     if not isinstance(domain, BoundBox):
         raise InvalidInput("constraints are for boxes; this domain is none")
-    parts = list(_parts(problem.graph, free))
     knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
     part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
     starts = _times(effort, CONSTRAINED_STARTS)
@@ -117,12 +114,6 @@ def _constrained(
     return Solution(state, found.value, relaxed.lower_bound, counters)
 
 
-def _parts(graph: Graph, free: Ints | None) -> Iterable[tuple[Ints, Ints]]:
-    if free is not None:
-        return graph.parts(free)
-    return graph.components()
-
-
 def _sum(a: Solution, b: Solution) -> Solution:
     known = a.lower_bound is not None and b.lower_bound is not None
     lower = (a.lower_bound or 0.0) + (b.lower_bound or 0.0)
@@ -131,14 +122,14 @@ def _sum(a: Solution, b: Solution) -> Solution:
 
 def _search(part: Part, effort: float, seed: int) -> Solution:
     """The best state found; `state` holds the part's knobs only, here and below."""
-    domain, features = part.bound.domain, part.bound.problem.features
+    domain, objective = part.bound.domain, part.bound.core
     if isinstance(domain, BoundBalls):
         return ball.search(part, domain, _starts(effort), seed)
-    values = exact.candidates(part, domain, features)
-    listed = None if values is None else exact.exact(part, values)
-    if listed is not None:
-        return Solution(listed.values, listed.value, listed.least, Counters(entries=listed.entries))
-    if not isinstance(features, Monomials):
+    if objective is None or not objective.is_curved(part.knobs, part.criteria):
+        listed = exact.exact(part, domain)
+        if listed is not None:
+            return listed
+    if objective is None:
         return gradient.search(part, domain, _starts(effort), seed)
     return _descend(part, part.now, effort, seed)
 
@@ -173,17 +164,12 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
     state = part.put(found.state)
     target = certify * float(part.bound.terms(state, part.criteria)[1].sum())
     bound = grid_bound.lower_bound(part, state, target=target, budget=budget)
-    value, spent = bound.value, Counters(entries=bound.spent)
-    if bound.upper - value > target:
-        boxes = (budget - bound.spent) // ENTRIES_PER_BOX
-        bound = branch_and_bound.lower_bound(part, bound.state, target=target, budget=boxes)
-        value, spent = max(value, bound.value), spent + Counters(boxes=bound.spent)
-    counters = found.counters + spent
+    counters = found.counters + Counters(entries=bound.spent)
     if bound.upper < found.value:
         found = replace(found, state=bound.state[part.knobs], value=bound.upper)
         if part.bound.core is not None:
             again = _descend(part, bound.state, 0.0, seed)
             counters += again.counters
             found = again if again.value < found.value else found
-    lower = min(value, found.value) if np.isfinite(value) else None
+    lower = min(bound.value, found.value) if np.isfinite(bound.value) else None
     return replace(found, lower_bound=lower, counters=counters)

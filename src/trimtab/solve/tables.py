@@ -45,11 +45,8 @@ def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
     flat = np.empty(int(starts[-1]))
     objective = part.bound.core
     if objective is not None:
-        cuts = offsets_of(np.array([s.size for s in scopes[: part.criteria.size]], np.int64))
-        reads = np.concatenate([np.empty(0, np.int64), *scopes[: part.criteria.size]])
-        firsts, values = offsets_of(counts), np.concatenate(candidates)
         flat[: starts[part.criteria.size]] = objective.tabulate(
-            part.now, part.knobs, part.criteria, cuts, reads, firsts, values
+            part.now, part.knobs, part.criteria, offsets_of(counts), np.concatenate(candidates)
         )
     else:
         for c in range(part.criteria.size):

@@ -23,7 +23,7 @@ class Features(Protocol):
     offsets: Ints  # (m + 1,)
     bounds: Array  # (m,) no phi_i is longer than bounds[i] anywhere in the domain
 
-    def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
+    def fill(self, phi: Array, state: Array, criteria: Ints, /) -> None:
         """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
 
     def jacobian(self, criterion: int, state: Array) -> Array:

@@ -86,14 +86,10 @@ class Fourier:
 
     def __init__(self, arrays: FourierArrays, bounds: Array) -> None:
         self.arrays = arrays
-        self.core = _core.Fourier(arrays)
+        self.fill = _core.Fourier(arrays).fill
         self.offsets = arrays.offsets
         self.bounds = bounds
         self.shortest_wave = 2.0 * np.pi / float(np.abs(arrays.W).max())  # along a knob
-
-    def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
-        """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
-        self.core.fill(phi, state, criteria)
 
     def jacobian(self, criterion: int, state: Array) -> Array:
         """The derivatives of phi_i by the knobs of its scope: (d_i, size of the scope)."""

@@ -183,13 +183,10 @@ class Monomials:
     def __init__(self, arrays: MonomialArrays, bounds: Array, graph: Graph) -> None:
         self.arrays = arrays
         self.core = _core.Monomials(arrays)
+        self.fill = self.core.fill
         self.offsets = arrays.offsets
         self.bounds = bounds
         self._graph = graph
-
-    def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
-        """Write phi_i(state) into its slice of the flat vector, for the criteria given."""
-        self.core.fill(phi, state, criteria)
 
     def jacobian(self, criterion: int, state: Array) -> Array:
         """The derivatives of phi_i by the knobs of its scope: (d_i, size of the scope)."""

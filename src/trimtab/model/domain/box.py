@@ -133,8 +133,8 @@ class BoundBox:
     level_values: Array
 
     def __post_init__(self) -> None:
-        for array in self.signature:
-            read_only(array)
+        for array in (self.low, self.high, self.level_offsets, self.level_values):
+            array.flags.writeable = False
 
     @property
     def signature(self) -> tuple[Array | Ints, ...]:

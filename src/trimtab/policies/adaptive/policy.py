@@ -22,7 +22,6 @@ from trimtab.policies.base import Told
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs
-from trimtab.policies.record import moved
 from trimtab.policies.registry import register
 from trimtab.policies.saved import check_entries, part
 from trimtab.policies.steady import SteadyGraphLinUCB
@@ -262,8 +261,9 @@ class AdaptiveGraphLinUCB(Wrapper):
         self.learner.place((before, *visited)[int(np.argmin(values))])
         told, here = self.inner._check(), self.ask()
         if told.record is not None:
-            knobs, old, new = moved(before, here)
-            told = replace(told, record=replace(told.record, knobs=knobs, before=old, after=new))
+            j = np.flatnonzero(before != here)
+            record = replace(told.record, knobs=j, before=before[j], after=here[j])
+            told = replace(told, record=record)
         return replace(told, moved=float(np.abs(here - before).sum()))
 
     def _no_look(self) -> Told:

@@ -20,6 +20,7 @@ from trimtab.learn.joint.model import Factors
 from trimtab.learn.joint.noise import JointNoise, joint_noise
 from trimtab.learn.joint.prior import NOTHING, JointPrior, JointScales, joint_prior, learned
 from trimtab.learn.nodewise import Owed
+from trimtab.model.domain import BoundDomain
 from trimtab.model.problem import Problem
 from trimtab.policies.joint.bound import JointBound
 from trimtab.policies.learner import Learner, check_beliefs
@@ -179,8 +180,8 @@ class JointLearner(Learner):
             self.joint.start_at(last.ratio, last.sigma)
         self._beta = float(KAPPA * np.sqrt(np.log(e + self.clock / KAPPA_ROUNDS)) * last.sigma)
 
-    def _minimum(self, *, reach: float, **options: Any) -> Solution:
-        return self.bound.solve(self.state, domain=self.reachable(reach), **options)
+    def _minimum(self, domain: BoundDomain, **options: Any) -> Solution:
+        return self.bound.solve(self.state, domain=domain, **options)
 
     def adopt(
         self,

@@ -26,10 +26,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab._core import floors as core_floors
 from trimtab.arrays import Array, Ints
 from trimtab.solve.certify.enclosure import Enclosure, enclosure
 from trimtab.solve.subproblem import Part
+
+ROUNDING = 1e-12  # of the summands: what a floor is lowered by
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,6 @@ class Floor:
         self.rest = part.now[scope]
         R, self.v = bound.factor(criterion)
         self.inverse: Array = np.tril(np.linalg.inv(R))
-        self.V_inverse: Array = self.inverse.T @ self.inverse
-        self.longest = float(np.linalg.norm(self.V_inverse, 2))
         self.beta = float(bound.radii[criterion])
         self.weight = float(problem.weights[criterion])
 
@@ -66,9 +65,7 @@ class Floor:
         """
         phi = self.enclosure.at(self._whole(X))
         lo, hi = self._drift(bend, top)
-        term, floor = core_floors(
-            phi, lo, hi, self.inverse, self.v, self.V_inverse, self.longest, self.beta
-        )
+        term, floor = terms_and_floors(phi, lo, hi, self.inverse, self.v, self.beta)
         return self.weight * term, self.weight * floor
 
     def _whole(self, X: Array) -> Array:
@@ -85,6 +82,29 @@ class Floor:
             bend = np.zeros((len(top), self.rest.size, free.shape[2]))
             bend[:, self.own] = free
         return self.enclosure.drift(bend, self._whole(top))
+
+
+def terms_and_floors(
+    phi: Array, lo: Array, hi: Array, inverse: Array, v: Array, beta: float
+) -> tuple[Array, Array]:
+    """v'u - beta |u| of every row of phi, and its floor under drifts in [lo, hi], lo <= 0 <= hi."""
+    u, q, V_inverse = phi @ inverse.T, np.maximum(-lo, hi), inverse.T @ inverse
+    one_sign = (hi <= 0.0).all(axis=1)
+    reach = np.where(
+        one_sign,
+        ((q @ np.maximum(V_inverse, 0.0)) * q).sum(axis=1),
+        ((q @ np.abs(V_inverse)) * q).sum(axis=1),
+    )
+    longest = float(np.linalg.norm(V_inverse, 2))
+    P_squared = np.minimum(reach, longest * (q * q).sum(axis=1))
+    square = (u * u).sum(axis=1)
+    K = np.sqrt(square + P_squared)
+    pull = v - np.divide(beta * u, K[:, None], out=np.zeros_like(u), where=K[:, None] > 0.0)
+    pulls = pull @ inverse  # (v - beta u / K)' R^{-1}
+    lost = np.minimum(pulls * lo, pulls * hi).sum(axis=1)
+    mean, size = u @ v, np.abs(u * v).sum(axis=1)
+    floor = mean - beta * K + lost - ROUNDING * (size + beta * K - lost)
+    return mean - beta * np.sqrt(square), floor
 
 
 def floors(part: Part) -> list[Floor] | None:
