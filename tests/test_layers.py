@@ -23,6 +23,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("theory",),
     ("policies",),
     ("files",),
+    ("parallel",),
     ("live.spec",),
     ("live.store",),
     ("live.state",),

@@ -24,7 +24,7 @@ from benchmarks.league.place import Place
 from benchmarks.league.plans import HORIZONS, Plan
 from benchmarks.league.rivals import Searcher
 from benchmarks.league.roster import RIVALS
-from trimtab.sweeps.blas import one_blas_thread
+from trimtab.parallel.blas import one_blas_thread
 
 WORLDS = (
     "ring 8, price 1",

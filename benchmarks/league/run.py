@@ -34,7 +34,7 @@ from benchmarks.league.place import Place, Setting
 from benchmarks.league.players import ENTRIES, Entry
 from benchmarks.league.worlds import settings
 from trimtab import _core
-from trimtab.sweeps.blas import one_blas_thread
+from trimtab.parallel.blas import one_blas_thread
 
 HERE = Path(__file__).resolve().parent
 HORIZONS, SEEDS = (300, 1_000, 5_000), 6

@@ -33,8 +33,8 @@ from benchmarks.league.worlds import (
     ring,
     wrong_graph,
 )
+from trimtab.parallel.blas import one_blas_thread
 from trimtab.sim.worlds import Correlated, Gaussian
-from trimtab.sweeps.blas import one_blas_thread
 
 HORIZON, FIRST, SEEDS = 300, 900, 2
 

@@ -17,9 +17,9 @@ from benchmarks.league.place import Place
 from benchmarks.league.surface import Surface
 from benchmarks.league.worlds import SIGMA, drifting, regular, ring, settings
 from trimtab.arrays import Array
+from trimtab.parallel.blas import one_blas_thread
 from trimtab.sim.worlds import Gaussian, World
 from trimtab.sim.worlds.noise import Noise
-from trimtab.sweeps.blas import one_blas_thread
 
 EARLY = 20  # rounds in which no knob should go to an end of its range
 THERE = 0.02  # of the range: how near the best state is to an end that a knob may go to

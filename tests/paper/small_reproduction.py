@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 from trimtab.paper import heterogeneous, single_clique
-from trimtab.paper.runs import Crew
+from trimtab.parallel.pool import Pool
 
-ALONE = Crew(1)
+ALONE = Pool(1)
 
 CLIQUE = single_clique.Settings(
     rounds=30, runs=3, laws=("sphere", "fixed"), long_rounds=60, long_runs=2
@@ -25,6 +25,6 @@ def small_results(
 ) -> tuple[single_clique.SingleClique, heterogeneous.Heterogeneous]:
     """What comes of them."""
     return (
-        single_clique.run(CLIQUE, seed=seed, crew=ALONE, progress=silent),
-        heterogeneous.run(CLIQUES, seed=seed, crew=ALONE, progress=silent),
+        single_clique.run(CLIQUE, seed=seed, pool=ALONE, progress=silent),
+        heterogeneous.run(CLIQUES, seed=seed, pool=ALONE, progress=silent),
     )

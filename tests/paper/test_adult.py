@@ -95,13 +95,13 @@ def test_the_parabola_is_rejected() -> None:
 
 @cache
 def small() -> adult.AdultThreshold:
-    return adult.run(SMALL, seed=0, crew=ALONE, progress=silent)
+    return adult.run(SMALL, seed=0, pool=ALONE, progress=silent)
 
 
 def test_the_same_numbers_again() -> None:
-    again = adult.run(SMALL, seed=0, crew=ALONE, progress=silent)
+    again = adult.run(SMALL, seed=0, pool=ALONE, progress=silent)
     assert to_json([again], seed=0) == to_json([small()], seed=0)
-    other = adult.run(SMALL, seed=1, crew=ALONE, progress=silent)
+    other = adult.run(SMALL, seed=1, pool=ALONE, progress=silent)
     assert to_json([other], seed=1) != to_json([small()], seed=0)
 
 
@@ -110,7 +110,7 @@ def test_published_numbers_are_compared_and_nothing_else(monkeypatch: pytest.Mon
     said, shown = list(before.remarks), before.tables
     changed = tuple(dataclasses.replace(p, value=99.0) for p in PUBLISHED)
     monkeypatch.setattr("trimtab.paper.adult.result.PUBLISHED", changed)
-    after = adult.run(SMALL, seed=0, crew=ALONE, progress=silent)
+    after = adult.run(SMALL, seed=0, pool=ALONE, progress=silent)
     assert (list(after.remarks), after.tables) == (said, shown)
     assert [each.published.value for each in after.comparisons] == [99.0] * 5
 

@@ -27,7 +27,7 @@ from trimtab.paper.fairness.play import (
     world_of,
 )
 from trimtab.paper.results import to_json
-from trimtab.paper.runs import Crew
+from trimtab.parallel.pool import Pool
 from trimtab.solve import solve
 
 CUBIC = Shape("logit", "cubic")
@@ -184,8 +184,8 @@ def test_steady_ends_near_the_best_and_moves_little() -> None:
 
 @cache
 def small(workers: int) -> fairness.FairnessStudy:
-    with Crew(workers) as crew:
-        return fairness.run(SMALL, seed=0, crew=crew, progress=silent)
+    with Pool(workers) as pool:
+        return fairness.run(SMALL, seed=0, pool=pool, progress=silent)
 
 
 def test_the_study_is_the_same_again_and_with_more_workers() -> None:

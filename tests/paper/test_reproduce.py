@@ -26,10 +26,10 @@ from trimtab.paper.heterogeneous import play as cliques_play
 from trimtab.paper.heterogeneous import published as cliques_published
 from trimtab.paper.reproduce import EXPERIMENTS, run, write
 from trimtab.paper.results import to_json
-from trimtab.paper.runs import Crew
 from trimtab.paper.single_clique import play as clique_play
 from trimtab.paper.single_clique import published as clique_published
-from trimtab.paper.verdict import interval
+from trimtab.paper.verdict import interval, verdicts
+from trimtab.parallel.pool import Pool
 from trimtab.sim import page
 from trimtab.sim.worlds import Gaussian, World
 
@@ -132,10 +132,10 @@ def plain() -> dict[str, Any]:
 
 def test_json_is_the_same_twice_and_with_other_workers() -> None:
     once = to_json(small_results(), seed=0)
-    with Crew(2) as crew:
+    with Pool(2) as pool:
         again = (
-            single_clique.run(CLIQUE, seed=0, crew=crew, progress=silent),
-            heterogeneous.run(CLIQUES, seed=0, crew=ALONE, progress=silent),
+            single_clique.run(CLIQUE, seed=0, pool=pool, progress=silent),
+            heterogeneous.run(CLIQUES, seed=0, pool=ALONE, progress=silent),
         )
     assert to_json(again, seed=0) == once
 
@@ -175,7 +175,7 @@ def test_other_seeds_stay_within_the_intervals() -> None:
     """Means of 8 other runs, at a level of 1 - 1e-6 each: one of 6 outside has chance 6e-6."""
     settings = dataclasses.replace(CLIQUE, runs=8, laws=("sphere",))
     mine, other = (
-        single_clique.run(settings, seed=seed, crew=ALONE, progress=silent).comparisons[:3]
+        single_clique.run(settings, seed=seed, pool=ALONE, progress=silent).comparisons[:3]
         for seed in (0, 1)
     )
     for a, b in zip(mine, other, strict=True):
@@ -331,13 +331,27 @@ def command(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     return app
 
 
+def test_verdicts_are_reached_once(
+    command: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: list[str] = []
+
+    def counted(comparisons: Any, settings: Any) -> Any:
+        reached.append(comparisons[0].published.name)
+        return verdicts(comparisons, settings)
+
+    monkeypatch.setattr("trimtab.paper.verdict.verdicts", counted)
+    options = ["heterogeneous", "--out", str(tmp_path / "out"), "--workers", "1", "--runs", "3"]
+    assert CliRunner().invoke(command, options).exit_code == 0
+    assert len(reached) == 1
+
+
 def test_the_command_writes_and_prints(command: typer.Typer, tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ["single-clique", "--out", str(out), "--workers", "1", "--runs", "3", "--seed", "7"]
     done = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(command, options)
     assert done.exit_code == 0, done.output
     assert f"Report: {out / 'report.html'}" in done.stdout
-    assert "single-clique" in done.stderr  # the bar
     found = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert found["seed"] == 7
     assert list(found["experiments"]) == ["single-clique"]

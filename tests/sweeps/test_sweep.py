@@ -17,11 +17,11 @@ from rich.console import Console
 
 import trimtab as tt
 from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.parallel.blas import one_blas_thread
 from trimtab.policies import GradientPolicy, Policy
 from trimtab.policies.registry import POLICIES, is_told_gradients, is_told_losses
 from trimtab.sim.worlds import World
 from trimtab.sweeps import Results, read_spec, sweep
-from trimtab.sweeps.blas import one_blas_thread
 from trimtab.sweeps.describe.policies import make_policy
 from trimtab.sweeps.describe.settings import expand
 from trimtab.sweeps.describe.worlds import GRAPHS, WORLDS, check_world, make_world
@@ -801,7 +801,7 @@ def test_a_terminal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
         shown.append(stderr)
         return Console(quiet=True)
 
-    monkeypatch.setattr("trimtab.sweeps.progress.Console", console)
+    monkeypatch.setattr("trimtab.parallel.progress.Console", console)
     small(seeds=1)
     assert not shown
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)

@@ -22,7 +22,7 @@ from tests.sweeps.test_sweep import RING, every_policy
 from trimtab.policies import Policy
 from trimtab.sim.worlds import World
 from trimtab.sweeps import Results, sweep
-from trimtab.sweeps.local import Batch, in_processes
+from trimtab.sweeps.local import Batch, on_this_machine
 from trimtab.sweeps.run import Run
 
 PATIENCE = 120.0  # seconds to wait for another process, on a machine that has others to do
@@ -135,11 +135,11 @@ def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert goals[-1] <= len(kept) < 1000
     made: list[int] = []
 
-    def counted(runs: Sequence[Run], workers: int, **options: Any) -> Iterator[Batch]:
+    def counted(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
         made.append(len(runs))
-        return in_processes(runs, workers, **options)
+        return on_this_machine(runs, workers)
 
-    monkeypatch.setattr("trimtab.sweeps.conduct.in_processes", counted)
+    monkeypatch.setattr("trimtab.sweeps.conduct.on_this_machine", counted)
     resumed = sweep(**THOUSAND, store=path, workers=2)
     assert made == [1000 - len(kept)]
     assert stored(path).items() >= kept.items()

@@ -4,9 +4,10 @@ An experiment is a module of this package with two things in it:
 
 - `Settings`, a frozen dataclass with defaults: everything that was chosen, readable as it stands.
   Its field `runs`, runs per setting, is what `--runs` replaces;
-- `run(settings, *, seed, crew, progress)`, which plays it and returns a `Result`.
+- `run(settings, *, seed, pool, progress)`, which plays it and returns a `Result` (as a
+  `trimtab.paper.verdict.Judged`).
 
-`crew.spread` (`trimtab.paper.runs`) plays runs in worker processes; what comes out does not
+`pool.spread` (`trimtab.parallel.pool`) plays runs in worker processes; what comes out does not
 depend on their number.
 
 Run i of an experiment draws from generators made of `(seed, i)` and a number of their own, so

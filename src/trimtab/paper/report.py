@@ -6,9 +6,9 @@ import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from trimtab.paper.experiment import Figure, Result, Setting
+from trimtab.paper.experiment import Figure, Setting
 from trimtab.paper.figures import svg
-from trimtab.paper.verdict import RULE, Kind, Verdict, together, verdicts
+from trimtab.paper.verdict import RULE, Judged, Kind, Verdict
 from trimtab.sim import page
 from trimtab.sim.page import Cell
 
@@ -16,7 +16,7 @@ COLOURS: dict[Kind, str] = {"reproduces": "good", "under other settings": "fair"
 PACKAGES = ("trimtab", "numpy", "scipy", "matplotlib", "scikit-learn")
 
 
-def to_html(results: Sequence[Result], *, seed: int, drawn: Mapping[str, bytes]) -> str:
+def to_html(results: Sequence[Judged], *, seed: int, drawn: Mapping[str, bytes]) -> str:
     """The page. `drawn` are the figures as SVG, by name, that stand side by side."""
     sections = [page.Section("summary", "Summary", _summary(results))]
     sections += [
@@ -34,19 +34,18 @@ def to_html(results: Sequence[Result], *, seed: int, drawn: Mapping[str, bytes])
     )
 
 
-def _summary(results: Sequence[Result]) -> str:
+def _summary(results: Sequence[Judged]) -> str:
     counts: list[list[str | float | Cell]] = []
     for result in results:
-        found = verdicts(result.comparisons, result.settings)
-        if found:
-            kinds = [verdict.kind for verdict in found.values()]
+        if result.verdicts:
+            kinds = [verdict.kind for verdict in result.verdicts.values()]
             counts.append([result.title, *(kinds.count(kind) for kind in COLOURS)])
     columns = ["experiment", "reproduce", "under other settings", "do not"]
     tally = page.table("Published numbers by verdict", columns, counts) if counts else ""
     return tally + page.heading("The rule") + page.paragraph(RULE)
 
 
-def _section(result: Result, drawn: Mapping[str, bytes]) -> str:
+def _section(result: Judged, drawn: Mapping[str, bytes]) -> str:
     body = page.paragraph(result.question)
     body += page.heading("Settings") + _settings(result.settings)
     body += "".join(_figure(figure, drawn[figure.name]) for figure in result.figures)
@@ -93,8 +92,8 @@ def _figure(figure: Figure, wide: bytes) -> str:
     )
 
 
-def _comparisons(result: Result) -> str:
-    found = verdicts(result.comparisons, result.settings)
+def _comparisons(result: Judged) -> str:
+    found = result.verdicts
     rows = [
         [
             each.published.quantity,
@@ -105,10 +104,9 @@ def _comparisons(result: Result) -> str:
         for each in result.comparisons
     ]
     columns = ["quantity", "published", "ours", "verdict", "95 %", "setting", "where"]
-    everywhere = together(result.comparisons, result.settings)
     note = (
-        f"All numbers that the paper prints hold at once in: {'; '.join(everywhere)}."
-        if everywhere
+        f"All numbers that the paper prints hold at once in: {'; '.join(result.together)}."
+        if result.together
         else "In no setting do all numbers that the paper prints hold at once."
     )
     every: list[list[str | float | Cell]] = [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from trimtab.errors import InvalidInput
 from trimtab.paper import figures
-from trimtab.paper.experiment import Result
 from trimtab.paper.report import to_html
 from trimtab.paper.results import to_json
-from trimtab.paper.runs import Crew
-from trimtab.paper.verdict import verdicts
+from trimtab.paper.verdict import Judged
+from trimtab.parallel.pool import Pool
+from trimtab.parallel.progress import progress_bar
 from trimtab.sim.page import shown
 
 _HOME = {
@@ -48,9 +46,9 @@ def run(name: str, *, out: Path, seed: int, runs: int | None, workers: int) -> N
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"out = {str(out)!r} is a file; name a folder")
     figures.require()
-    with Crew(workers) as crew:
+    with Pool(workers) as pool:
         results = [
-            play(each, seed=seed, runs=runs, crew=crew)
+            play(each, seed=seed, runs=runs, pool=pool)
             for each in (EXPERIMENTS if name == "all" else (name,))
         ]
     report = write(results, out=out, seed=seed)
@@ -61,18 +59,18 @@ def run(name: str, *, out: Path, seed: int, runs: int | None, workers: int) -> N
     console.print(f"Report: {report}", soft_wrap=True, highlight=False)
 
 
-def play(name: str, *, seed: int, runs: int | None, crew: Crew) -> Result:
+def play(name: str, *, seed: int, runs: int | None, pool: Pool) -> Judged:
     """What comes of an experiment, with as many runs per setting as asked for, or its own."""
     module: Any = import_module(_HOME[name])
     settings = module.Settings()
     if runs is not None:
         settings = replace(settings, runs=runs)
-    with _bar(name) as progress:
-        result: Result = module.run(settings, seed=seed, crew=crew, progress=progress)
+    with progress_bar(name) as progress:
+        result: Judged = module.run(settings, seed=seed, pool=pool, progress=progress)
     return result
 
 
-def write(results: Sequence[Result], *, out: Path, seed: int) -> Path:
+def write(results: Sequence[Judged], *, out: Path, seed: int) -> Path:
     """Write `results.json`, `figures/` and `report.html` into a folder; where the report is."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,28 +86,13 @@ def write(results: Sequence[Result], *, out: Path, seed: int) -> Path:
     return report
 
 
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on the standard error stream."""
-    with Progress(
-        TextColumn("{task.description:<14}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    ) as progress:
-        task = progress.add_task(name, total=1.0)
-        yield lambda part: progress.advance(task, part)
-
-
-def _table(result: Result) -> Table:
+def _table(result: Judged) -> Table:
     table = Table(title=result.title, title_justify="left")
     for heading in ("quantity", "published", "ours", "setting", "verdict"):
         justify: Any = "right" if heading in ("published", "ours") else "left"
         table.add_column(heading, justify=justify, overflow="fold")
-    found = verdicts(result.comparisons, result.settings)
     for each in result.comparisons:
-        verdict = found[each.published.name]
+        verdict = result.verdicts[each.published.name]
         table.add_row(
             each.published.quantity,
             each.published.printed,

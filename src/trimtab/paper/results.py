@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from trimtab import __version__
-from trimtab.paper.experiment import Comparison, Result, Table
-from trimtab.paper.verdict import RULE, Verdict, together, verdicts
+from trimtab.paper.experiment import Comparison, Table
+from trimtab.paper.verdict import RULE, Judged, Verdict
 
 DIGITS = 6  # significant, in the file
 
 
-def to_json(results: Sequence[Result], *, seed: int) -> str:
+def to_json(results: Sequence[Judged], *, seed: int) -> str:
     """The file `results.json`: settings, comparisons, tables and remarks of every experiment.
 
     Nothing in it depends on the machine, the time or the number of workers.
@@ -27,8 +27,7 @@ def to_json(results: Sequence[Result], *, seed: int) -> str:
     return json.dumps(_rounded(plain), sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
-def _plain(result: Result) -> dict[str, Any]:
-    found = verdicts(result.comparisons, result.settings)
+def _plain(result: Judged) -> dict[str, Any]:
     return {
         "title": result.title,
         "question": result.question,
@@ -37,10 +36,10 @@ def _plain(result: Result) -> dict[str, Any]:
             for setting in result.settings
         },
         "comparisons": {
-            each.published.name: _compared(each, found[each.published.name])
+            each.published.name: _compared(each, result.verdicts[each.published.name])
             for each in result.comparisons
         },
-        "all_printed_numbers_hold_in": together(result.comparisons, result.settings),
+        "all_printed_numbers_hold_in": result.together,
         "tables": {table.name: _tabulated(table) for table in result.tables},
         "figures": {
             figure.name: {"title": figure.title, "where": figure.where, "alt": figure.alt}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from statistics import fmean, stdev
-from typing import Literal
+from typing import Literal, Protocol
 
 from trimtab.errors import InvalidInput
-from trimtab.paper.experiment import Comparison, Measured, Published, Setting
+from trimtab.paper.experiment import Comparison, Measured, Published, Result, Setting
 from trimtab.sim.page import shown
 
 LEVEL = 0.95
@@ -50,6 +50,20 @@ class Verdict:
     why: str
     decisive: Interval  # of the setting in which it holds, or is nearest to it
     intervals: tuple[Interval, ...]  # one per setting, in the order they were measured
+
+
+class Judged(Result, Protocol):
+    """A result with its verdicts, which are reached once."""
+
+    @cached_property
+    def verdicts(self) -> dict[str, Verdict]:
+        """The verdict on every published number, by its name."""
+        return verdicts(self.comparisons, self.settings)
+
+    @cached_property
+    def together(self) -> list[str]:
+        """The settings in which all numbers that the paper prints hold at once."""
+        return together(self.comparisons, self.settings)
 
 
 def interval(published: Published, measured: Measured, *, level: float = LEVEL) -> Interval:

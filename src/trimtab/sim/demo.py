@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence
+from trimtab.parallel.progress import progress_bar
 from trimtab.policies import LinUCB, SteadyGraphLinUCB
 from trimtab.sim import Trace, play
 from trimtab.sim.demo_report import HEADS, bills, reasons, steps, to_html
@@ -35,16 +34,9 @@ def run(*, rounds: int, seed: int, out: Path) -> None:
         f"about. Two policies tune it for {rounds:,} rounds, from the same noisy complaints. "
         f"Turning a knob across its whole range costs {MOVE_COST:g}."
     )
-    with Progress(
-        TextColumn("{task.description:<7}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    ) as progress:
-        runs: dict[str, Trace] = {}
-        for name in ("LinUCB", "Steady"):
-            advance = partial(progress.advance, progress.add_task(name, total=rounds))
+    runs: dict[str, Trace] = {}
+    for name in ("LinUCB", "Steady"):
+        with progress_bar(name, total=rounds, unit="rounds") as advance:
             runs[name] = play(
                 _policy(name, world), world, horizon=rounds, seed=seed, progress=advance
             )

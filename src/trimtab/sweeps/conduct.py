@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput
+from trimtab.parallel.progress import progress_bar
 from trimtab.sweeps.cluster import check_client, on_cluster
 from trimtab.sweeps.describe.settings import Settings
-from trimtab.sweeps.local import Batch, in_processes, in_this_process
+from trimtab.sweeps.local import on_this_machine
 from trimtab.sweeps.plan import Described, Plan, plan
-from trimtab.sweeps.progress import progress_bar
 from trimtab.sweeps.results import Results, gather
-from trimtab.sweeps.run import Run
 from trimtab.sweeps.store import Store
 
 if TYPE_CHECKING:
@@ -103,12 +102,16 @@ def conduct(
         kept.begin(asked, around)
         done = kept.done() & wanted
         runs = asked.to_do(done)
-        batches = _batches(asked, runs, workers, client)
+        failed = 0
+        batches = on_this_machine(runs, workers) if client is None else on_cluster(runs, client)
         try:
-            with progress_bar(len(wanted), done=len(done), shown=progress) as advance:
+            with progress_bar(
+                "runs", total=len(wanted), done=len(done), unit="runs", shown=progress
+            ) as advance:
                 for batch in batches:
                     kept.add(asked, batch)
-                    advance(len(batch), sum(outcome.numbers is None for _, outcome in batch))
+                    failed += sum(outcome.numbers is None for _, outcome in batch)
+                    advance(len(batch), f"{failed} failed" if failed else "")
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 _farewell(kept, len(kept.done() & wanted), len(wanted))
@@ -116,16 +119,6 @@ def conduct(
         finally:
             batches.close()
         return gather(asked, kept.outcomes(wanted), {"settings": asked.settings, **around})
-
-
-def _batches(
-    asked: Plan, runs: list[Run], workers: int, client: Client | None
-) -> Generator[Batch, None, None]:
-    if client is not None:
-        return on_cluster(runs, client)
-    if min(workers, len(runs)) <= 1:
-        return in_this_process(runs)
-    return in_processes(runs, workers)
 
 
 def _farewell(kept: Store, done: int, total: int) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from trimtab import __version__
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
+from trimtab.parallel.blas import one_blas_thread
 from trimtab.policies import GradientPolicy, Policy
 from trimtab.sim.play import play
-from trimtab.sweeps.blas import one_blas_thread
 from trimtab.sweeps.describe.policies import make_policy
 from trimtab.sweeps.describe.settings import Settings, digest
 from trimtab.sweeps.describe.worlds import AnyWorld, make_world

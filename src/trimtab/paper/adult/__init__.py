@@ -7,15 +7,15 @@ import numpy as np
 from trimtab.paper.adult.play import GRID, Job, Run, Settings, Variant, fit_of, play_one, world_of
 from trimtab.paper.adult.result import AdultThreshold
 from trimtab.paper.experiment import Progress
-from trimtab.paper.runs import Crew
 from trimtab.paper.scores import Classifier, scored
+from trimtab.parallel.pool import Pool
 
 __all__ = ["AdultThreshold", "Settings", "Variant", "run"]
 
 DEGREES = (2, 3, 4, 6)
 
 
-def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> AdultThreshold:
+def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> AdultThreshold:
     """Play every variant."""
     for drop in {variant.drop_unknown for variant in settings.variants}:
         scored(Classifier(drop_unknown=drop))  # once, before workers would each train
@@ -25,7 +25,7 @@ def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Adu
         for i in range(settings.runs)
     ]
     played: dict[str, list[Run]] = {}
-    answers = crew.spread(play_one, jobs, progress=progress)
+    answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault(job.variant.name, []).append(answer)
     everybody = world_of(settings, Variant(name="loss"))

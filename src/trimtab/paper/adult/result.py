@@ -13,12 +13,13 @@ from trimtab.paper.adult import plot
 from trimtab.paper.adult.play import Fit, Run, Settings, Variant
 from trimtab.paper.adult.published import PUBLISHED
 from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
+from trimtab.paper.verdict import Judged
 
 THRESHOLDS = (0.2, 0.5, 0.7, 0.9, 1.0)  # whose losses are told
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdultThreshold:
+class AdultThreshold(Judged):
     """What came of the experiment."""
 
     spec: Settings

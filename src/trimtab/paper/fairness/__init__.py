@@ -7,7 +7,7 @@ from trimtab.paper.fairness.peer import threshold_optimizer
 from trimtab.paper.fairness.pilot import SHAPES, chosen, piloted
 from trimtab.paper.fairness.play import Job, Scopes, Settings, play_one, world_of
 from trimtab.paper.fairness.result import STEADY, FairnessStudy
-from trimtab.paper.runs import Crew
+from trimtab.parallel.pool import Pool
 
 __all__ = ["FairnessStudy", "Settings", "run"]
 
@@ -22,7 +22,7 @@ OTHERS: tuple[tuple[str, Scopes], ...] = (
 )
 
 
-def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> FairnessStudy:
+def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> FairnessStudy:
     """The pilot, and every run."""
     pilots = [piloted(settings, shape, seed=seed) for shape in SHAPES]
     knowledge = chosen(settings, pilots)
@@ -33,7 +33,7 @@ def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Fai
         for i in range(settings.others)
     ]
     jobs += [Job(settings, knowledge, STEADY, "known", seed, i) for i in range(settings.runs)]
-    played = crew.spread(play_one, jobs, progress=progress)
+    played = pool.spread(play_one, jobs, progress=progress)
     best = world.best_fixed()
     return FairnessStudy(
         spec=settings,

@@ -15,6 +15,7 @@ from trimtab.paper.fairness.groups import KINDS, group_names
 from trimtab.paper.fairness.peer import Peer
 from trimtab.paper.fairness.pilot import Pilot
 from trimtab.paper.fairness.play import GRAPHS, Knowledge, Run, Settings
+from trimtab.paper.verdict import Judged
 from trimtab.sim.worlds.fairness import BestFixed
 
 STEADY, EAGER = "SteadyGraphLinUCB", "LinUCB"
@@ -28,7 +29,7 @@ RATES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairnessStudy:
+class FairnessStudy(Judged):
     """What came of the study. Losses are expected, of a round, in total over all criteria."""
 
     spec: Settings

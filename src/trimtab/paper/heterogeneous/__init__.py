@@ -6,12 +6,12 @@ from trimtab.paper.cliques import Domain
 from trimtab.paper.experiment import Progress
 from trimtab.paper.heterogeneous.play import Job, Run, Settings, play_one
 from trimtab.paper.heterogeneous.result import Heterogeneous
-from trimtab.paper.runs import Crew
+from trimtab.parallel.pool import Pool
 
 __all__ = ["Heterogeneous", "Settings", "run"]
 
 
-def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Heterogeneous:
+def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> Heterogeneous:
     """Play every schedule on every domain."""
     jobs = [
         Job(settings, "standard", "circle", seed, i)
@@ -28,7 +28,7 @@ def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Het
     first = next(n for n, job in enumerate(jobs) if job.policy == "async")
     jobs.insert(0, jobs.pop(first))
     played: dict[tuple[Domain, str], list[Run]] = {}
-    answers = crew.spread(play_one, jobs, progress=progress)
+    answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault((job.domain, job.policy), []).append(answer)
     return Heterogeneous(spec=settings, played=played)

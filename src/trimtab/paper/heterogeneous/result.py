@@ -15,13 +15,13 @@ from trimtab.paper.heterogeneous import plot
 from trimtab.paper.heterogeneous.play import Run, Settings
 from trimtab.paper.heterogeneous.published import PUBLISHED
 from trimtab.paper.heterogeneous.remarks import remarks
-from trimtab.paper.verdict import verdicts
+from trimtab.paper.verdict import Judged
 
 CLOCKS = {"global": "all clocks reset", "ringing": "own clocks reset"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Heterogeneous:
+class Heterogeneous(Judged):
     """What came of the experiment.
 
     A setting is a domain and what a global update resets: all clocks, as Algorithm 1 is printed,
@@ -180,7 +180,7 @@ class Heterogeneous:
         ends = [float(runs[:, -1].mean()) for runs in movement.values()]
         tenth = self.spec.rounds // 10
         early = ", ".join(f"{runs[:, tenth].mean():.0f}" for runs in movement.values())
-        found = verdicts(self.comparisons, self.settings)
+        found = self.verdicts
         value = {each.name: each.value for each in PUBLISHED}
         here = [setting.name for setting in self.settings].index(setting_name("circle", "global"))
         names = [f"updates_async_{clique}" for clique, _ in self.spec.stiffness]

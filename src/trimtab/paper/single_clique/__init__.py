@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from trimtab.paper.cliques import Domain, Law
 from trimtab.paper.experiment import Progress
-from trimtab.paper.runs import Crew
 from trimtab.paper.single_clique.play import Job, Run, Settings, movement_of_the_listing, play_one
 from trimtab.paper.single_clique.result import SingleClique
+from trimtab.parallel.pool import Pool
 
 __all__ = ["Settings", "SingleClique", "run"]
 
 
-def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> SingleClique:
+def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> SingleClique:
     """Play every setting."""
     cells = [(domain, law) for domain in settings.domains for law in settings.laws]
     # The long runs first: at the end they would keep one worker busy and the others idle.
@@ -22,7 +22,7 @@ def run(settings: Settings, *, seed: int, crew: Crew, progress: Progress) -> Sin
     ]
     jobs += [Job(settings, *cell, seed, i) for cell in cells for i in range(settings.runs)]
     played: dict[tuple[Domain, Law, bool], list[Run]] = {}
-    answers = crew.spread(play_one, jobs, progress=progress)
+    answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault((job.domain, job.law, job.long), []).append(answer)
     return SingleClique(

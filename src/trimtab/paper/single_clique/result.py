@@ -15,10 +15,11 @@ from trimtab.paper.single_clique import plot
 from trimtab.paper.single_clique.play import Run, Settings
 from trimtab.paper.single_clique.published import PUBLISHED
 from trimtab.paper.single_clique.remarks import remarks
+from trimtab.paper.verdict import Judged
 
 
 @dataclass(frozen=True, kw_only=True)
-class SingleClique:
+class SingleClique(Judged):
     """What came of the experiment."""
 
     spec: Settings

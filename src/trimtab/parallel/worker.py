@@ -1,23 +1,30 @@
-"""A process that makes one run after another, and dies with the one that started it."""
+"""A process that does one job after another, and dies with the one that started it."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
+from typing import Any
 
 from trimtab.errors import TrimtabError
-from trimtab.sweeps.run import Outcome, Run, carry_out
 
-READY = "ready"
+
+@dataclass(frozen=True)
+class Raised:
+    """In the place of an answer: the job has raised this."""
+
+    error: Exception
 
 
 class Worker:
-    """The leading process's side. A worker is starting, idle, or has a run.
+    """The leading process's side. A worker is starting, idle, or has a job.
 
     It is a fresh interpreter, because a fork of a process with threads is not safe.
     """
@@ -30,23 +37,28 @@ class Worker:
             self.process.start()
         theirs.close()  # or its death would not close the line
         self.starting = True
-        self.run: Run | None = None
+        self.number: int | None = None  # of the job that it has
 
     @property
     def idle(self) -> bool:
-        """Whether it could take a run now."""
-        return not self.starting and self.run is None
+        """Whether it could take a job now."""
+        return not self.starting and not self.busy
 
-    def take(self, run: Run) -> None:
-        """Begin with a run; only an idle worker can."""
-        self.run = run
+    @property
+    def busy(self) -> bool:
+        """Whether it has a job."""
+        return self.number is not None
+
+    def take(self, number: int, do: Callable[[Any], Any], job: Any) -> None:
+        """Begin with a job; only an idle worker can."""
+        self.number = number
         try:
-            self.connection.send(run)
+            self.connection.send((do, job))
         except ConnectionError:
             return  # it has died meanwhile, which `answer` will find
 
-    def answer(self) -> Outcome | None:
-        """The outcome of its run; or None from a worker that was starting, and is idle now.
+    def answer(self) -> Any:
+        """The answer to its job; or nothing from a worker that was starting, and is idle now.
 
         Raises:
             EOFError: it has died.
@@ -61,12 +73,12 @@ class Worker:
                     f"the worker process ended while it made this run: {self.death}"
                 ) from None
             raise TrimtabError(
-                f"a worker process could not start: {self.death}. If your script calls sweep at "
-                'its top level, put the call under `if __name__ == "__main__":`, because workers '
-                "import the script; or choose workers=1"
+                f"a worker process could not start: {self.death}. If your script starts "
+                'runs at its top level, put that under `if __name__ == "__main__":`, because '
+                "workers import the script; or choose workers=1"
             ) from None
-        self.starting, self.run = False, None
-        return None if message == READY else message
+        self.starting, self.number = False, None
+        return message
 
     @property
     def death(self) -> str:
@@ -82,16 +94,24 @@ class Worker:
 
 
 def _serve(connection: Connection) -> None:
-    """The worker's side: make runs until the line is closed."""
+    """The worker's side: do jobs until the line is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leading process decides
     threading.Thread(target=_follow_parent, daemon=True).start()
-    connection.send(READY)
+    connection.send(None)  # it is ready
     while True:
         try:
-            run: Run = connection.recv()
+            do, job = connection.recv()
         except (EOFError, OSError):
             return
-        connection.send(carry_out(run))
+        connection.send(_done(do, job))
+
+
+def _done(do: Callable[[Any], Any], job: Any) -> Any:
+    try:
+        return do(job)
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        return Raised(error)
 
 
 def _follow_parent() -> None:
