@@ -88,7 +88,7 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
         self.learner.search_locally(effort)
 
     def _check(self) -> Told:
-        triggered = self.learner.estimators.queue.triggered()  # 1.
+        triggered = self.learner.estimators.triggered()  # 1.
         if self._review_due():
             return self._told(triggered, self._solve_globally())
         if triggered.size:
