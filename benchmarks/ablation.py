@@ -108,7 +108,10 @@ def report(
 ) -> list[str]:
     """A row per arm: the geometric mean of its share of the whole's cost, extremes, and CPU."""
     worlds = [world for world, _, _ in jobs]
-    lines = ["| without | cost / whole | least | most world | CPU / whole |", "|---|--:|--:|--:|--:|"]
+    lines = [
+        "| without | cost / whole | least | most world | CPU / whole |",
+        "|---|--:|--:|--:|--:|",
+    ]
     for name, mine in scores.items():
         whole = scores[WHOLE][: len(mine)]
         totals: dict[str, list[float]] = {}
@@ -119,7 +122,9 @@ def report(
         shares = np.array([a / b for a, b in totals.values()])
         cpu = sum(a["s"] for a in mine) / sum(b["s"] for b in whole)
         mean = float(np.exp(np.log(shares).mean()))
-        lines.append(f"| {name} | {mean:.3f} | {shares.min():.3f} | {shares.max():.3f} | {cpu:.2f} |")
+        lines.append(
+            f"| {name} | {mean:.3f} | {shares.min():.3f} | {shares.max():.3f} | {cpu:.2f} |"
+        )
     return lines
 
 
