@@ -40,7 +40,7 @@ from trimtab.graph import Graph
 from trimtab.lcb import LCB
 from trimtab.problem import Problem
 from trimtab.solvers import cells, elimination, solve
-from trimtab.solvers.dominance import undominated
+from trimtab.solvers.elimination import undominated
 from trimtab.solvers.floor import Bound, floors, terms_and_floors
 from trimtab.solvers.part import Part
 

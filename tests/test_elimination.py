@@ -25,9 +25,9 @@ from trimtab.bases import (
 )
 from trimtab.graph import Graph
 from trimtab.lcb import LCB
+from trimtab.solvers.discrete import entries, tables
 from trimtab.solvers.elimination import plan
 from trimtab.solvers.part import Part
-from trimtab.solvers.tables import entries, tables
 
 PLENTY = 2**24
 

@@ -10,7 +10,7 @@ from trimtab.policies.base import Told
 from trimtab.policies.schedule import ColdStart, LazyPolicy
 from trimtab.problem import Problem
 
-EXACT = 2.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
+EXACT = 1.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
 
 
 class AsyncLazyGraphLinUCB(LazyPolicy):
@@ -24,7 +24,7 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
     3. *Synchronisation.* :math:`\tau_i \leftarrow t` for the triggering criteria alone.
 
     Its options are those of `LazyPolicy`, problem, start, radius, reg, factor, cold_start, review
-    and seed, and `effort`: how long a local update searches. 2 finds the paper's argmin over a
+    and seed, and `effort`: how long a local update searches. 1 finds the paper's argmin over a
     block of few knobs; 0 descends from the present state alone, a fraction of the work, for
     simulations of many rounds.
 

@@ -21,7 +21,7 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.domain import BoundBox
 from trimtab.solvers import elimination
-from trimtab.solvers.dominance import undominated
+from trimtab.solvers.elimination import undominated
 from trimtab.solvers.floor import Bound, Floor, floors
 from trimtab.solvers.part import Part
 
