@@ -69,7 +69,9 @@ def longest_chain(known: dict[str, Path]) -> list[str]:
 
     def chain(name: str, above: tuple[str, ...]) -> list[str]:
         if name not in best:
-            below = (chain(other, (*above, name)) for other in graph[name] if other not in above)
+            below = (
+                chain(other, (*above, name)) for other in sorted(graph[name]) if other not in above
+            )
             best[name] = [name, *max(below, key=len, default=[])]
         return best[name]
 
@@ -108,7 +110,8 @@ def policy_paths() -> tuple[str, str]:
     world = tt.worlds.quadratic(graph, seed=1, move_cost=1.0)
     policy = tt.SteadyGraphLinUCB(world.problem, start=np.full(6, 0.5))
     rng = np.random.default_rng(1)
-    looks, frozen = [], []
+    looks: list[tuple[int, int]] = []
+    frozen: list[tuple[int, int]] = []
     while len(looks) < 2 * COUNTED or len(frozen) < COUNTED:
         calls, files, told = counted(partial(policy.tell, world.draw(policy.ask(), rng)))
         (frozen if told.record is None else looks).append((calls, files))

@@ -182,7 +182,8 @@ void bind_regression(nb::module_& module) {
             "add_some",
             [](const HeldRegression& self, const InReals& losses, const InIndices& count) {
                 const Index m = self.view.criteria();
-                self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"));
+                return owned(
+                    self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count")));
             },
             "losses"_a.noconvert(), "count"_a.noconvert())
         .def(

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "cholesky.hpp"
 #include "views.hpp"
@@ -145,8 +146,10 @@ struct Regression {
         counters[2] = false;
     }
 
-    // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift.
-    void add_some(ConstReals losses, ConstIndices count) const {
+    // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift. Whose losses
+    // were cut.
+    std::vector<Index> add_some(ConstReals losses, ConstIndices count) const {
+        std::vector<Index> beyond;
         bool all = true;
         for (Index i = 0; i < criteria(); ++i) {
             if (std::isnan(losses[i])) {
@@ -154,6 +157,7 @@ struct Regression {
                 continue;
             }
             const double x = trimmed(i, losses[i], count[i]);
+            if (x != losses[i]) beyond.push_back(i);
             if (common() + tells[i] == 0) shift[i] = x;
             const double y = x - shift[i], rounds = static_cast<double>(count[i]);
             n[i] += count[i];
@@ -162,6 +166,7 @@ struct Regression {
             squares[i] += rounds * y * y;
         }
         counters[2] = all;
+        return beyond;
     }
 
     // Losses that were owed arrive: their mean, and their sum of squares about it.

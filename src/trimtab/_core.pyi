@@ -32,8 +32,8 @@ class Regression:
     def skip(self, rounds: int) -> None:
         """Rounds pass that every criterion sees; their losses stay owed."""
 
-    def add_some(self, losses: Array, count: Ints) -> None:
-        """Losses with gaps (NaN) and batches."""
+    def add_some(self, losses: Array, count: Ints) -> Ints:
+        """Losses with gaps (NaN) and batches; the criteria whose losses were cut."""
 
     def add_owed(self, criteria: Ints, mean: Array, squares: Array) -> None:
         """Losses that were owed arrive: their mean, and their sum of squares about it."""

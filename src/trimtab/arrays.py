@@ -143,13 +143,15 @@ def counts(
     value: ArrayLike, size: int, name: str = "count", *, losses: Array | None = None
 ) -> Ints:
     """One whole number of rounds per criterion, at least 1; 0 will do where the loss is NaN."""
+    if isinstance(value, int) and 1 <= value <= MOST_ROUNDS:
+        return np.full(size, value, np.int64)  # this and the next are common: no slower checks
     if (
         isinstance(value, np.ndarray)
         and value.dtype == np.int64
         and value.shape == (size,)
         and 1 <= value.min() <= value.max() <= MOST_ROUNDS
     ):
-        return value.copy()  # the common case, kept free of the slower checks below
+        return value.copy()
     low = 1.0 if losses is None else 0.0
     array = per_item(value, size, name, "criterion", low=low, strict=False)
     if losses is not None:

@@ -376,6 +376,21 @@ def test_indices_outside_are_named() -> None:
         book.core.flush(np.array([-1]))
 
 
+def test_a_round_is_added_whole_or_not_at_all() -> None:
+    book = a_posterior().estimators.book
+    good = np.full(book.seen.size, 0.3)
+    lacking, large = good.copy(), good.copy()
+    lacking[1], large[2] = np.nan, 11.0
+    before = book.counters.copy(), book.total.copy(), book.shift.copy()
+    for bad in (lacking, large, good[:-1], good[:, None], good.astype(np.float32), good.tolist()):
+        assert book.core.add_round(bad, 10.0) == -1
+    for old, new in zip(before, (book.counters, book.total, book.shift), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert book.core.add_round(good, 10.0) == 0
+    assert book.counters[0] == before[0][0] + 1
+    np.testing.assert_array_equal(book.shift, good)
+
+
 def test_a_search_needs_every_reader_of_its_knobs() -> None:
     door, given_ = calls()["minimise"]
     with pytest.raises(ValueError, match="reads knob"):

@@ -98,7 +98,7 @@ def test_elsewhere_and_frozen_data_commute() -> None:
             estimators.add(y)
         if slot == 6:
             estimators.add_elsewhere(far, np.full(5, 4), there)
-        left, rang = estimators.queue.rounds_left, estimators.queue.triggered()
+        left, rang = estimators.queue.rounds_left, estimators.triggered()
         estimators.flush(problem.all_criteria)
         results.append((estimators.V(2), estimators.theta(2), left, rang.tolist()))
     for V, theta, left, rang in results[1:]:
@@ -118,7 +118,7 @@ def test_weighted_tell_equals_repeated_tell() -> None:
     one.add(y, np.full(4, 1000))
     for _ in range(1000):
         many.add(y)
-    np.testing.assert_array_equal(one.queue.triggered(), many.queue.triggered())
+    np.testing.assert_array_equal(one.triggered(), many.triggered())
     for estimators in (one, many):
         estimators.flush(problem.all_criteria)
     np.testing.assert_allclose(one.book.R, many.book.R, rtol=1e-12, atol=1e-12)

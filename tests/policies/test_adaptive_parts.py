@@ -166,7 +166,7 @@ def test_a_refitted_learner_goes_on_from_the_same_data(due: bool) -> None:
     new = refitted(old, on_graph(world.problem, graph), delta=0.01, due=due)
     assert (new.clock, new.certificate) == (old.clock, old.certificate)
     np.testing.assert_array_equal(new.state, old.state)
-    assert new.estimators.queue.triggered().tolist() == ([0, 1, 2] if due else [])
+    assert new.estimators.triggered().tolist() == ([0, 1, 2] if due else [])
     for i in range(3):
         kept, _ = kept_features(world.problem, new.problem, i)
         V = old.estimators.V(i)[np.ix_(kept, kept)]

@@ -42,7 +42,7 @@ from trimtab.policies.lcb import LCB
 from trimtab.solve import elimination, solve
 from trimtab.solve.certify import grid_bound
 from trimtab.solve.certify.box_bound import Bound, floors, terms_and_floors
-from trimtab.solve.dominance import undominated
+from trimtab.solve.elimination import undominated
 from trimtab.solve.subproblem import Part
 
 ROUNDING = 1e-9  # of the values compared

@@ -26,8 +26,8 @@ from trimtab.model.bases import (
 from trimtab.model.graph import Graph
 from trimtab.policies.lcb import LCB
 from trimtab.solve.elimination import plan
+from trimtab.solve.exact import entries, tables
 from trimtab.solve.subproblem import Part
-from trimtab.solve.tables import entries, tables
 
 PLENTY = 2**24
 

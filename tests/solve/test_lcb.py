@@ -23,6 +23,7 @@ from trimtab.model.domain import Box
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
+from trimtab.solve import solve
 
 BASES: list[Basis] = [
     Linear(),
@@ -124,6 +125,26 @@ def test_without_data_only_the_width_is_left() -> None:
     s = np.array([0.6, 0.8])  # of length 1
     assert lcb.value(s) == pytest.approx(-(1.0 * 1.0 / 2.0 + 2.0 * 3.0 / 0.5))
     assert lcb.width(s) == pytest.approx(-lcb.value(s))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_core_prunes_as_a_loop_over_values_does(seed: int) -> None:
+    """Moves that hardly matter go back; what is given up stays within the share of the width."""
+    rng = np.random.default_rng(seed)
+    lcb = random_posterior(rng, random_graph(rng, 6, 7), Quadratic())
+    slow = LCB(lcb.estimators, lcb.radius)
+    slow.core = None
+    now, price, share = rng.random(6), rng.uniform(0.0, 0.01, 6), 0.05
+    best = solve(lcb, now).state
+    best[:2] = now[:2] + np.where(now[:2] < 0.5, 1e-6, -1e-6)
+    found = lcb.pruned(best, now, price, share)
+    np.testing.assert_array_equal(found, slow.pruned(best, now, price, share))
+    np.testing.assert_array_equal(found[:2], now[:2])
+    assert ((found == best) | (found == now)).all()
+    assert (found != now).any()
+    given_up = lcb.value(found) - lcb.value(best) - price @ (abs(best - now) - abs(found - now))
+    assert given_up <= share * lcb.width(best)
+    np.testing.assert_allclose(lcb.terms(best), slow.terms(best), rtol=1e-12)
 
 
 def test_radii_are_those_of_the_last_update() -> None:

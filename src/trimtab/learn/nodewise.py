@@ -128,10 +128,9 @@ class NodewiseEstimators:
             if beyond >= 0:
                 return self.beyond(losses) if beyond else NOBODY
             count = np.ones(losses.size, np.int64)
-        before = self.book.cut.copy()
-        self.book.core.add_some(losses, count)
-        self._reschedule(self.problem.all_criteria)
-        return np.flatnonzero(self.book.cut != before)
+        cut = self.book.core.add_some(losses, count)
+        self.queue.put_all()
+        return cut
 
     def beyond(self, losses: Array) -> Ints:
         """The criteria whose losses of the deployed state are beyond their limits."""
@@ -195,6 +194,10 @@ class NodewiseEstimators:
         self.book.core.take_each(observed, phi, losses, count)
         self.measure(observed)
         return cut
+
+    def triggered(self) -> Ints:
+        """The criteria whose determinant has passed the factor since their clock was reset."""
+        return self.queue.triggered()
 
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""

@@ -57,7 +57,7 @@ class RingingClocksOnly(LazyPolicy):
     """
 
     def _check(self) -> Told:
-        triggered = self.learner.estimators.queue.triggered()
+        triggered = self.learner.estimators.triggered()
         if self._review_due():
             return self._told(triggered, self._solve_globally())
         if triggered.size:

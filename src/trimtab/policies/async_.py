@@ -11,7 +11,7 @@ from trimtab.policies.base import Told
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
 from trimtab.policies.registry import register
 
-EXACT = 2.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
+EXACT = 1.0  # blocks of few knobs are then within 1e-3 W of a search many times as long
 
 
 @register
@@ -26,7 +26,7 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
     3. *Synchronisation.* :math:`\tau_i \leftarrow t` for the triggering criteria alone.
 
     Its options are those of `LazyPolicy`, problem, start, radius, reg, factor, cold_start, review
-    and seed, and `effort`: how long a local update searches. 2 finds the paper's argmin over a
+    and seed, and `effort`: how long a local update searches. 1 finds the paper's argmin over a
     block of few knobs; 0 descends from the present state alone, a fraction of the work, for
     simulations of many rounds.
 
@@ -90,7 +90,7 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
         self.learner.search_locally(effort)
 
     def _check(self) -> Told:
-        triggered = self.learner.estimators.queue.triggered()  # 1.
+        triggered = self.learner.estimators.triggered()  # 1.
         if self._review_due():
             return self._told(triggered, self._solve_globally())
         if triggered.size:

@@ -39,7 +39,7 @@ class LazyGraphLinUCB(LazyPolicy):
     """
 
     def _check(self) -> Told:
-        triggered = self.learner.estimators.queue.triggered()  # line 6
+        triggered = self.learner.estimators.triggered()  # line 6
         if triggered.size or self._review_due():
             moved = self._solve_globally()  # lines 8 to 10
             return self._told(triggered, moved)

@@ -157,6 +157,9 @@ class Learner:
                 return self.estimators.beyond(losses) if beyond else NOBODY
         m = self.problem.criteria
         y, _ = arrays.losses(losses, m)
+        if one and played is None:
+            self.wait(1)
+            return self.estimators.add(y)
         n = np.ones(m, np.int64) if one else arrays.counts(count, m, losses=y)
         x = self.state if played is None else self.problem.domain.check(played, "played")
         answered = self.pending.answer(x, n) if played is not None else np.zeros(m, np.int64)

@@ -60,6 +60,6 @@ class LinUCB(Policy):
         if not self.learner.ready:
             left = int(self.learner.lacking().max())
             return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left, cut=cut)
-        triggered = self.learner.estimators.queue.triggered()
+        triggered = self.learner.estimators.triggered()
         moved = self.learner.resolve(reset=self.problem.all_criteria)
         return Told(triggered=triggered, cause="trigger", moved=moved, next_review=1, cut=cut)

@@ -44,7 +44,7 @@ class Pending:
 
     def answer(self, state: Array, count: Ints) -> Ints:
         """So many rounds of a state are answered or given up; how many of them were pending."""
-        place = self._place(state)
+        place = self._place(state) if self.states.size else None
         if place is None:
             return np.zeros_like(count)
         found: Ints = np.minimum(count, self._counts[place])

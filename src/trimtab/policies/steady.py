@@ -171,15 +171,15 @@ class SteadyGraphLinUCB(LazyPolicy):
     # When to look.
 
     def _check(self) -> Told:
-        clock, queue = self.learner.clock, self.learner.estimators.queue
+        clock, estimators = self.learner.clock, self.learner.estimators
         ahead = min(self._until, 2 * max(self._last_global, 1) if self.review else NEVER) - clock
-        left = min(queue.rounds_left, ahead)
+        left = min(estimators.queue.rounds_left, ahead)
         if self.alarm and (left <= 0 or clock >= self._next_check):
             rung = self._listen()
             if rung.size:
                 return self._look("alarm", rung)
         if left <= 0:
-            triggered = queue.triggered()
+            triggered = estimators.triggered()
             return self._look("trigger" if triggered.size else "review", triggered)
         return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=left)
 

@@ -3,11 +3,14 @@
 On a knob with levels nothing else is allowed. Where every feature is linear in the free
 knobs, F is concave, so it has a minimiser at a vertex of the box; a price of movement
 adds a kink at the present value, and makes that one more candidate.
+
+A criterion's term depends on the knobs of its own scope only, so it is a table over their
+candidates, and G is a sum of tables.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -15,8 +18,8 @@ from trimtab._core import better
 from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.model.bases.features import offsets_of
 from trimtab.model.domain import BoundBox
-from trimtab.solve import elimination, tables
-from trimtab.solve.dominance import undominated
+from trimtab.solve import elimination
+from trimtab.solve.elimination import undominated
 from trimtab.solve.solution import Counters, Solution
 from trimtab.solve.subproblem import Part
 
@@ -38,7 +41,7 @@ def exact(part: Part, domain: BoundBox) -> Solution | None:
         return None
     kink = np.where(part.price[j] > 0.0, part.now[j], domain.low[j])
     values = _axes(part, domain, [domain.low[j], kink, domain.high[j]])
-    work, most = tables.entries(part, _counts(values)), MOST_CALLS
+    work, most = entries(part, _counts(values)), MOST_CALLS
     if monomial:
         work, most = work * int(problem.dims[part.criteria].max()), MOST_WORK
     return _eliminate(part, values) if work <= most else None
@@ -72,7 +75,7 @@ def _eliminate(part: Part, values: list[Array]) -> Solution | None:
     plan = elimination.plan(reads, counts, MOST_ENTRIES)
     if plan is None and part.criteria.size > MOST_PRUNED:
         return None
-    _, flat = tables.tables(part, values)
+    _, flat = tables(part, values)
     spent = flat.size
     if plan is None:
         shapes = [counts[scope] for scope in reads]
@@ -93,3 +96,57 @@ def _eliminate(part: Part, values: list[Array]) -> Solution | None:
         best, value = now, at_now
     spent += plan.entries
     return Solution(best, value, min(least, value), Counters(entries=spent))
+
+
+def entries(part: Part, counts: Ints) -> float:
+    """The number of table entries, with so many candidates of each free knob."""
+    return float(_sizes(part.scopes, counts).sum())
+
+
+def _sizes(scopes: list[Ints], counts: Ints) -> Array:
+    """The number of entries of each table, as floats, which do not overflow."""
+    starts = offsets_of(np.array([scope.size for scope in scopes], np.int64))
+    return np.asarray(
+        np.multiply.reduceat(counts[np.concatenate(scopes)], starts[:-1], dtype=float)
+    )
+
+
+def tables(part: Part, candidates: list[Array]) -> tuple[list[Ints], Array]:
+    """G as a sum of factors: what each reads, and their tables in C order, one after another.
+
+    First come the part's criteria, where knobs that are not free stay as they are now, then
+    the price of every free knob whose moves cost anything. Scopes are positions in
+    `part.knobs`.
+
+    Args:
+        part: whose G is tabulated.
+        candidates: the values of each of its knobs.
+    """
+    scopes = part.scopes
+    counts = np.array([values.size for values in candidates], np.int64)
+    starts = offsets_of(_sizes(scopes, counts).astype(np.int64))
+    flat = np.empty(int(starts[-1]))
+    objective = part.bound.core
+    if objective is not None:
+        flat[: starts[part.criteria.size]] = objective.tabulate(
+            part.now, part.knobs, part.criteria, offsets_of(counts), np.concatenate(candidates)
+        )
+    else:
+        for c in range(part.criteria.size):
+            flat[starts[c] : starts[c + 1]] = _by_value(part, c, scopes[c], candidates)
+    for c in range(part.criteria.size, len(scopes)):
+        n = int(scopes[c][0])
+        j = part.knobs[n]
+        flat[starts[c] : starts[c + 1]] = part.price[j] * np.abs(candidates[n] - part.now[j])
+    return scopes, flat
+
+
+def _by_value(part: Part, c: int, scope: Ints, candidates: list[Array]) -> list[float]:
+    """The table of the part's c-th criterion, by one evaluation per entry."""
+    state = part.now.copy()
+    criterion = part.criteria[c : c + 1]
+    table = []
+    for values in product(*(candidates[p] for p in scope)):
+        state[part.knobs[scope]] = values
+        table.append(part.bound.value(state, criterion))
+    return table

@@ -22,7 +22,7 @@ from trimtab.arrays import Array, Ints
 from trimtab.model.domain import BoundBox
 from trimtab.solve import elimination
 from trimtab.solve.certify.box_bound import Bound, Floor, floors
-from trimtab.solve.dominance import undominated
+from trimtab.solve.elimination import undominated
 from trimtab.solve.subproblem import Part
 
 NARROWEST = 1e-7  # cells are not halved below this width
