@@ -2,9 +2,9 @@
 
     python -m benchmarks.audit
 
-The problems and the search are those of tests/solve/test_audit.py, NumPy alone, with other seeds, scopes
-of up to 6 knobs, and every choice of 60 rounds instead of every third of 40. An excess is what the
-bound of a choice is above the least one that the audit found, in widths.
+The problems and the search are those of tests/solve/test_audit.py, NumPy alone, with other seeds,
+scopes of up to 6 knobs, and every choice of 60 rounds instead of every third of 40. An excess is
+what the bound of a choice is above the least one that the audit found, in widths.
 """
 
 from __future__ import annotations
