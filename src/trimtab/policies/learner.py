@@ -183,8 +183,8 @@ class Learner:
 
     def foreseeing(self) -> AbstractContextManager[None]:
         """Inside, the widths count pending rounds as observed; estimates do not."""
-        none = not self.pending.states.size
-        return nullcontext() if none else self.estimators.foreseeing(self.pending)
+        pending = self.pending
+        return self.estimators.foreseeing(pending) if pending.states.size else nullcontext()
 
     def observe_rows(self, rows: Array) -> Ints:
         """Take in several rounds of the deployed state, (n, m), in which nothing is missing.
@@ -259,7 +259,7 @@ class Learner:
         before = self.state
         local.begin(self.state, self.width)
         finite = local.update(triggered, estimators.factor, self.next_seed)
-        self.updated(1)
+        self.updated(local.state, 1)
         if not finite:
             raise SolverFailed(TOO_LARGE)
         return float(np.abs(self.state - before).sum())
@@ -274,13 +274,12 @@ class Learner:
         """The seed of the next solve."""
         return (self.seed + self.solved) % 2**63
 
-    def updated(self, solves: int) -> None:
-        """The core has made so many local updates: its state is the deployed one."""
-        if self.local is not None:
-            self.solved += solves
-            self.state = read_only(self.local.state)
-            self._lower, self._lower_certified = None, False
-            self._charge()
+    def updated(self, state: Array, solves: int) -> None:
+        """So many local updates were made, and this state is deployed; it was measured, too."""
+        self.state = read_only(state)
+        self.solved += solves
+        self._lower, self._lower_certified = None, False
+        self._charge()
 
     def absorb(self, criteria: Ints) -> None:
         """Carry what these criteria have seen into their matrices and radii."""
@@ -458,18 +457,14 @@ class Learner:
         plain = radius_to_plain(self.lcb.radius)
         saved |= {f"radius.{name}": value for name, value in plain.items()}
         saved["radii"] = self.lcb.radii.copy()
-        saved["limits"] = self._limits()
+        box = self.limits or self.problem.domain
+        saved["limits"] = np.array([box.low, box.high])
         saved |= self.pending.to_plain()
         if self.estimators.prior is not None:
             saved |= prior_to_plain(self.estimators.prior)
         if self.beliefs is not None:
             saved |= self.beliefs.to_plain()
         return saved | self.estimators.snapshot()
-
-    def _limits(self) -> Array:
-        """Where the knobs must stay: (2, k)."""
-        box = self.problem.domain if self.limits is None else self.limits
-        return np.array([box.low, box.high])
 
     @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:

@@ -86,7 +86,7 @@ class Engine:
         if first > begun:
             learner.wait(first - begun, run.bound)
         if run.solves:
-            learner.updated(run.solves)
+            learner.updated(self.local.state, run.solves)
         if run.t > first:
             learner.wait(run.t - first, run.bound)
         if failed:
