@@ -208,11 +208,13 @@ void bind_regression(nb::module_& module) {
             "count"_a.noconvert())
         .def(
             "foresee",
-            [](const HeldRegression& self, const InReals& phi, const InIndices& count) {
-                self.view.foresee(sized(phi, size_of(self.view.phi), "phi"),
+            [](const HeldRegression& self, const InIndices& criteria, const InReals& phi,
+               const InIndices& count) {
+                self.view.foresee(criteria_of(self, criteria),
+                                  sized(phi, size_of(self.view.phi), "phi"),
                                   sized(count, self.view.criteria(), "count"));
             },
-            "phi"_a.noconvert(), "count"_a.noconvert())
+            "criteria"_a.noconvert(), "phi"_a.noconvert(), "count"_a.noconvert())
         .def(
             "skip", [](const HeldRegression& self, Index rounds) { self.view.skip(rounds); },
             "rounds"_a)
@@ -550,14 +552,14 @@ void bind_objective(nb::module_& module) {
         .def(
             "pruned",
             [](const HeldObjective& self, const InReals& state, const InReals& current,
-               const InReals& price, double share) {
+               const InReals& price, double left) {
                 const Index k = self.view.knobs();
                 const ConstReals best = sized(state, k, "state");
                 return owned(self.view.pruned({best.begin(), best.end()},
                                               sized(current, k, "current"),
-                                              sized(price, k, "price"), share));
+                                              sized(price, k, "price"), left));
             },
-            "state"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(), "share"_a)
+            "state"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(), "left"_a)
         .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(),
              "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
              "seed"_a)

@@ -68,43 +68,32 @@ struct Objective {
         return mean_and_spread(factor(i), room, dim(i), room);
     }
 
-    // The means and the widths at s, of some criteria together.
-    struct Sums {
+    // F of these criteria at s.
+    double value(ConstIndices which, const double* s, double* room) const {
         double mean = 0.0, width = 0.0;
-    };
-
-    Sums sums(ConstIndices which, const double* s, double* room) const {
-        Sums found;
         for (const Index i : which) {
             const auto at = predict(i, s, room);
-            found.mean += weights[i] * at.mean;
-            found.width += weights[i] * radii[i] * std::sqrt(at.spread);
+            mean += weights[i] * at.mean;
+            width += weights[i] * radii[i] * std::sqrt(at.spread);
         }
-        return found;
+        return mean - width;
     }
 
     // The state without the moves that hardly matter to it, the smallest first. What is given up of
-    // G, all together, is at most this share of the width.
+    // G, all together, is at most this.
     std::vector<double> pruned(std::vector<double> state, ConstReals current, ConstReals price,
-                               double share) const {
-        std::vector<double> room(static_cast<std::size_t>(widest)), steps;
-        std::vector<Index> order;
-        for (Index j = 0; j < knobs(); ++j) {
-            steps.push_back(std::abs(state[j] - current[j]));
-            if (steps[j] > 0.0) order.push_back(j);
-        }
-        std::stable_sort(order.begin(), order.end(),
-                         [&](Index a, Index b) { return steps[a] < steps[b]; });
-        double left = 0.0;
-        for (Index i = 0; i < criteria(); ++i)
-            left += sums({&i, 1}, state.data(), room.data()).width;
-        left *= share;
-        for (const Index j : order) {
-            const Sums before = sums(readers_of(j), state.data(), room.data());
+                               double left) const {
+        std::vector<double> room(static_cast<std::size_t>(widest));
+        std::vector<std::pair<double, Index>> steps;
+        for (Index j = 0; j < knobs(); ++j)
+            if (const double step = std::abs(state[j] - current[j]); step > 0.0)
+                steps.push_back({step, j});
+        std::sort(steps.begin(), steps.end());
+        for (const auto& [step, j] : steps) {
+            const double before = value(readers_of(j), state.data(), room.data());
             const double there = std::exchange(state[j], current[j]);
-            const Sums after = sums(readers_of(j), state.data(), room.data());
-            const double loss =
-                (after.mean - after.width) - (before.mean - before.width) - price[j] * steps[j];
+            const double after = value(readers_of(j), state.data(), room.data());
+            const double loss = after - before - price[j] * step;
             if (loss <= left)
                 left -= loss;
             else

@@ -67,12 +67,6 @@ struct Regression {
     Index dim(Index i) const { return offsets[i + 1] - offsets[i]; }
     double* factor(Index i) const { return &R[blocks[i]]; }
 
-    Index widest() const {
-        Index d = 0;
-        for (Index i = 0; i < criteria(); ++i) d = std::max(d, dim(i));
-        return d;
-    }
-
     Index widest(ConstIndices which) const {
         Index d = 0;
         for (const Index i : which) d = std::max(d, dim(i));
@@ -190,9 +184,9 @@ struct Regression {
 
     // Widths shrink as if the losses of so many rounds at features x had come: the expected ones,
     // which change no estimate.
-    void foresee(ConstReals x, ConstIndices count) const {
-        Sweep sweep(widest() + 1);
-        for (Index i = 0; i < criteria(); ++i) {
+    void foresee(ConstIndices which, ConstReals x, ConstIndices count) const {
+        Sweep sweep(widest(which) + 1);
+        for (const Index i : which) {
             if (count[i] == 0) continue;
             const Index d = dim(i);
             const double* here = &x[offsets[i]];

@@ -41,7 +41,7 @@ class Regression:
     def take_each(self, criteria: Ints, phi: Array, losses: Array, count: Ints) -> None:
         """Each criterion has seen a loss of its own at features phi."""
 
-    def foresee(self, phi: Array, count: Ints) -> None:
+    def foresee(self, criteria: Ints, phi: Array, count: Ints) -> None:
         """Widths shrink as if so many rounds at features phi had come; no estimate changes."""
 
     def flush(self, criteria: Ints) -> None:
@@ -159,8 +159,8 @@ class Objective:
     def is_curved(self, knobs: Ints, criteria: Ints) -> bool:
         """Whether a minimiser over these knobs may be anywhere, not only at levels or vertices."""
 
-    def pruned(self, state: Array, current: Array, price: Array, share: float) -> Array:
-        """The state without moves that hardly matter: they give up this share of W in all."""
+    def pruned(self, state: Array, current: Array, price: Array, left: float) -> Array:
+        """The state without moves that hardly matter: what is given up is at most this, in all."""
 
     def minimise(
         self,

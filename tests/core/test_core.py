@@ -172,7 +172,7 @@ def calls() -> dict[str, Call]:
                 "phi": phi,
             },
         ),
-        "foresee": (regression.foresee, {"phi": phi, "count": ones}),
+        "foresee": (regression.foresee, {"criteria": criteria, "phi": phi, "count": ones}),
         "let_wander": (learned.let_wander, {"g": 0.1, "rounds": 2, "lost": np.zeros(m)}),
         "likelihood": (
             learned.likelihood,
@@ -227,7 +227,7 @@ def calls() -> dict[str, Call]:
         "is_curved": (objective.is_curved, {"knobs": knobs, "criteria": criteria}),
         "pruned": (
             objective.pruned,
-            {"state": half, "current": half.copy(), "price": np.zeros(k), "share": 0.1},
+            {"state": half, "current": half.copy(), "price": np.zeros(k), "left": 0.1},
         ),
         "minimise": (
             objective.minimise,
@@ -324,6 +324,7 @@ CONVERTED = {("fill", "state"), ("objective.predict", "state"), ("add_round", "l
 FREE = {  # any length will do
     ("begin", "criteria"),
     ("flush", "criteria"),
+    ("foresee", "criteria"),
     ("flush_faded", "criteria"),
     ("forget", "criteria"),
     ("measure", "criteria"),

@@ -64,10 +64,15 @@ class Diary:
             rounds: how many have passed since the last entry.
         """
         mine = self._criteria
-        self._phi = _longer(self._phi, phi[self._features])
-        self._n = _longer(self._n, n[mine].astype(np.float64))
-        self._losses = _longer(self._losses, losses[mine])
-        self._rounds = _longer(self._rounds, np.float64(rounds))
+        entries = (
+            phi[self._features],
+            n[mine].astype(np.float64),
+            losses[mine],
+            np.array(float(rounds)),
+        )
+        for name, entry in zip(_ENTRIES, entries, strict=True):
+            before = getattr(self, f"_{name}")
+            setattr(self, f"_{name}", np.concatenate((before, entry[None]))[-EPOCHS:])
 
     def wander(self, book: Book, scales: Scales) -> float:
         """The mean of g, given the diary; spread and noise count as known."""
@@ -101,7 +106,3 @@ class Diary:
         for name in _ENTRIES:
             rows = getattr(self, f"_{name}").shape[1:]
             setattr(self, f"_{name}", np.array(saved[f"diary.{name}"]).reshape(-1, *rows))
-
-
-def _longer(entries: Array, entry: Array | np.float64) -> Array:
-    return np.concatenate((entries, np.asarray(entry)[None]))[-EPOCHS:]

@@ -159,7 +159,7 @@ class NodewiseEstimators:
             self.book.n[:] += seen
             self.book.tells[:] += seen
             self.book.owed[:] += seen
-            self._reschedule(self.problem.all_criteria)
+            self.queue.put_all()
 
     def collect(self, criteria: Ints, owed: Owed) -> None:
         """Ask for what is owed to these criteria and add it to their sums."""
@@ -224,7 +224,10 @@ class NodewiseEstimators:
     def measure(self, criteria: Ints) -> None:
         """Estimated loss, spread and next trigger of these criteria at the deployed state."""
         self.book.core.measure(criteria, self.factor)
-        self._reschedule(criteria)
+        if criteria.size == self.problem.criteria:
+            self.queue.put_all()
+        else:
+            self.queue.put(criteria)
 
     def observed(self) -> Ints:
         """How often each criterion was observed at all: (m,)."""
@@ -299,21 +302,13 @@ class NodewiseEstimators:
 
         Estimates do not change, and afterwards everything is as it was.
         """
-        kept = None
+        kept = self.book.R.copy()
         for state, count in rounds:
-            kept = self.book.R.copy() if kept is None else kept
-            self.book.core.foresee(self.problem.phi(state), count)
+            self.book.core.foresee(self.problem.all_criteria, self.problem.phi(state), count)
         try:
             yield
         finally:
-            if kept is not None:
-                self.book.R[:] = kept
-
-    def _reschedule(self, criteria: Ints) -> None:
-        if criteria.size == self.problem.criteria:
-            self.queue.put_all()
-        else:
-            self.queue.put(criteria)
+            self.book.R[:] = kept
 
     # Memory.
 
@@ -330,7 +325,7 @@ class NodewiseEstimators:
             getattr(self.book, name)[:] = saved[name]
         self.book.counters[:] = saved["_common"], saved["_skipped"], saved["_ready"]
         self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
-        self._reschedule(self.problem.all_criteria)
+        self.queue.put_all()
 
     # What the estimates say.
 

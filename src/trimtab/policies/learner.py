@@ -18,7 +18,7 @@ from trimtab.learn import Confidence, NodewiseEstimators, Prior, as_radius
 from trimtab.learn.beliefs import HOLD, Beliefs
 from trimtab.learn.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
 from trimtab.learn.empirical_bayes import Scales, prior_from_plain, prior_to_plain
-from trimtab.learn.nodewise import Limits, Owed
+from trimtab.learn.nodewise import Owed
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
@@ -94,7 +94,7 @@ class Learner:
         self.clock = 0
         self.solved = 0  # solver calls so far: part of the seed of the next
         self.local_effort = GLOBAL_EFFORT  # where only a neighbourhood may move
-        self._owed: Owed | None = None
+        self.owed: Owed | None = None  # gives losses that are asked for when a matrix needs them
         self._bound = 0.0
         self._certified = self.lcb.radius.certified
         # Before any data F(s) >= -sum_i w_i |phi_i(s)| |theta_i|, theta_i in its ellipsoid.
@@ -112,8 +112,6 @@ class Learner:
     def certificate(self) -> Certificate:
         """The sum over rounds of 2 W + gap, each as of the round's deployment."""
         return Certificate(bound=self._bound, certified=self._certified)
-
-    # Whether there is a radius: with sigma=None only when the noise has shown itself.
 
     @property
     def scales(self) -> Scales | None:
@@ -164,7 +162,8 @@ class Learner:
         x = self.state if played is None else self.problem.domain.check(played, "played")
         answered = self.pending.answer(x, n) if played is not None else np.zeros(m, np.int64)
         if x is not self.state and not np.array_equal(x, self.state):
-            cut = self.estimators.add_elsewhere(y, n, x, self._limits_of_losses())
+            limits = None if self.beliefs is None else self.beliefs.limits()
+            cut = self.estimators.add_elsewhere(y, n, x, limits)
             self.lcb.update(np.flatnonzero(~np.isnan(y)))
             return cut
         cut = self.estimators.add(y, None if one else n)
@@ -184,8 +183,8 @@ class Learner:
 
     def foreseeing(self) -> AbstractContextManager[None]:
         """Inside, the widths count pending rounds as observed; estimates do not."""
-        none = not self.pending.states.size
-        return nullcontext() if none else self.estimators.foreseeing(self.pending)
+        pending = self.pending
+        return self.estimators.foreseeing(pending) if pending.states.size else nullcontext()
 
     def observe_rows(self, rows: Array) -> Ints:
         """Take in several rounds of the deployed state, (n, m), in which nothing is missing.
@@ -198,20 +197,23 @@ class Learner:
 
     def skip(self, rounds: int, owed: Owed, seen: Ints | None) -> None:
         """Let rounds pass; their losses will be asked for when a matrix needs them."""
-        self._owed = owed
+        self.owed = owed
         self.estimators.skip(rounds, seen)
         self.wait(rounds)
 
     def settle(self) -> None:
         """Ask for all losses that are still owed."""
-        if self._owed is not None:
-            self.estimators.collect(self.problem.all_criteria, self._owed)
-            self._owed = None
+        if self.owed is not None:
+            self.estimators.collect(self.problem.all_criteria, self.owed)
+            self.owed = None
 
-    def wait(self, rounds: int) -> None:
-        """Rounds pass at the deployed state; what they teach is told otherwise, if anything."""
+    def wait(self, rounds: int, bound: float | None = None) -> None:
+        """Rounds pass; what they teach is told otherwise, if anything.
+
+        Where they were not all at the deployed state the bound of the certificate is given.
+        """
         self.clock += rounds
-        self._bound += rounds * self._rate
+        self._bound = self._bound + rounds * self._rate if bound is None else bound
         self._certified &= self._lower_certified
 
     # What comes out.
@@ -252,12 +254,14 @@ class Learner:
         affected = local.find(triggered)
         if local.any_linear:
             return None
-        if self._owed is not None:
-            estimators.collect(affected, self._owed)
+        if self.owed is not None:
+            estimators.collect(affected, self.owed)
         before = self.state
-        self.lend()
+        local.begin(self.state, self.width)
         finite = local.update(triggered, estimators.factor, self.next_seed)
-        self.take_back(solves=1, failed=not finite)
+        self.updated(local.state, 1)
+        if not finite:
+            raise SolverFailed(TOO_LARGE)
         return float(np.abs(self.state - before).sum())
 
     def search_locally(self, effort: float) -> None:
@@ -270,39 +274,17 @@ class Learner:
         """The seed of the next solve."""
         return (self.seed + self.solved) % 2**63
 
-    def lend(self) -> None:
-        """Give the state to the core, which may change it until it is taken back."""
-        if self.local is not None:
-            self.local.begin(self.state, self._width())
-
-    def take_back(
-        self,
-        *,
-        solves: int,
-        failed: bool,
-        rounds: int = 0,
-        since: int = 0,
-        bound: float | None = None,
-        owed: Owed | None = None,
-    ) -> None:
-        """Take over what the core has done: so many solves, and rounds, some since the first."""
-        if rounds:
-            self.clock += rounds
-            self._bound = self._bound if bound is None else bound
-            self._certified &= self._lower_certified and not (solves and since)
-            self._owed = owed
-        if solves and self.local is not None:
-            self.solved += solves
-            self.state = read_only(self.local.state)
-            self._lower, self._lower_certified = None, False
-            self._charge()
-        if failed:
-            raise SolverFailed(TOO_LARGE)
+    def updated(self, state: Array, solves: int) -> None:
+        """So many local updates were made, and this state is deployed; it was measured, too."""
+        self.state = read_only(state)
+        self.solved += solves
+        self._lower, self._lower_certified = None, False
+        self._charge()
 
     def absorb(self, criteria: Ints) -> None:
         """Carry what these criteria have seen into their matrices and radii."""
-        if self._owed is not None:
-            self.estimators.collect(criteria, self._owed)
+        if self.owed is not None:
+            self.estimators.collect(criteria, self.owed)
         beliefs, everybody = self.beliefs, criteria.size == self.problem.criteria
         if beliefs is not None and everybody:
             beliefs.end_epoch(self.clock)
@@ -345,25 +327,15 @@ class Learner:
         self.place(self.limits.project(self.state))
 
     def solve(
-        self,
-        criteria: Ints,
-        *,
-        free: Ints | None = None,
-        price: ArrayLike = 0.0,
-        effort: float = GLOBAL_EFFORT,
-        certify: float | None = None,
-        domain: BoundDomain | None = None,
+        self, criteria: Ints, *, domain: BoundDomain | None = None, **options: Any
     ) -> Solution:
-        """A minimiser of the LCB and the price of moving to it; `criteria` were absorbed."""
+        """A minimiser of the LCB and the price of moving to it; `criteria` were absorbed.
+
+        It is in the domain given, or within the limits; the options are those of `solvers.solve`.
+        """
+        where = domain or self.limits or self.problem.domain
         try:
-            solution = self._minimum(
-                domain or self.limits or self.problem.domain,
-                free=free,
-                price=price,
-                effort=effort,
-                certify=certify,
-                seed=self.next_seed,
-            )
+            solution = self._minimum(where, seed=self.next_seed, **options)
         except Exception:
             self.estimators.measure(criteria)  # the schedule must fit what has been learned
             raise
@@ -432,12 +404,9 @@ class Learner:
             self.beliefs.heard[:2, np.logical_or.reduceat(changed, graph.scope_offsets[:-1])] = 0.0
         self.state = read_only(state)
         self.estimators.deploy(state, criteria)
-        limits = self._limits_of_losses()
+        limits = None if self.beliefs is None else self.beliefs.limits()
         if limits is not None:
             self.estimators.expect(limits)
-
-    def _limits_of_losses(self) -> Limits | None:
-        return None if self.beliefs is None else self.beliefs.limits()
 
     def widen(self, criteria: Ints) -> None:
         """Doubt what these criteria have learned: their world has changed."""
@@ -459,13 +428,14 @@ class Learner:
             lengths = np.sqrt(np.add.reduceat(book.phi**2, book.offsets[:-1]))
             self._rate = float(self._prior @ lengths) - self._lower
             return
-        width = self._width()
+        width = self.width
         value = float(weights @ book.mean) - width
         if self._lower is None:
             self._lower = value
         self._rate = value + 2.0 * width - self._lower
 
-    def _width(self) -> float:
+    @property
+    def width(self) -> float:
         """W at the deployed state."""
         radii = self.problem.weights * self.lcb.radii
         return float(radii @ np.sqrt(self.estimators.book.spread))
@@ -487,18 +457,14 @@ class Learner:
         plain = radius_to_plain(self.lcb.radius)
         saved |= {f"radius.{name}": value for name, value in plain.items()}
         saved["radii"] = self.lcb.radii.copy()
-        saved["limits"] = self._limits()
+        box = self.limits or self.problem.domain
+        saved["limits"] = np.array([box.low, box.high])
         saved |= self.pending.to_plain()
         if self.estimators.prior is not None:
             saved |= prior_to_plain(self.estimators.prior)
         if self.beliefs is not None:
             saved |= self.beliefs.to_plain()
         return saved | self.estimators.snapshot()
-
-    def _limits(self) -> Array:
-        """Where the knobs must stay: (2, k)."""
-        box = self.problem.domain if self.limits is None else self.limits
-        return np.array([box.low, box.high])
 
     @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:

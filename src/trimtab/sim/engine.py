@@ -15,10 +15,12 @@ import numpy as np
 
 from trimtab._core import Events, LocalUpdate
 from trimtab.arrays import Array
+from trimtab.errors import SolverFailed
 from trimtab.policies import AsyncLazyGraphLinUCB, Policy
 from trimtab.sim.losses import Drawn
 from trimtab.sim.trace import Recorder
 from trimtab.sim.worlds import Gaussian
+from trimtab.solve.solve import TOO_LARGE
 
 
 class Engine:
@@ -27,7 +29,7 @@ class Engine:
     def __init__(
         self, policy: AsyncLazyGraphLinUCB, local: LocalUpdate, losses: Drawn, sigma: Array
     ) -> None:
-        self.policy, self.losses = policy, losses
+        self.policy, self.local, self.losses = policy, local, losses
         self.events = Events(local, losses.means.world.theta, sigma)
 
     @classmethod
@@ -59,7 +61,7 @@ class Engine:
     def _run(self, t: int, stop: int) -> str:
         learner, bits = self.policy.learner, self.losses.rng.bit_generator
         self.losses.means.visit(learner.state)
-        learner.lend()
+        self.local.begin(learner.state, learner.width)
         with bits.lock:
             return self.events.run(
                 t=t,
@@ -79,14 +81,16 @@ class Engine:
         ends, rates = run.ends, run.rates
         rounds = int(ends[0]) - begun
         recorder.played(learner.state, rounds, rate=float(rates[0]), best=best)
-        learner.take_back(
-            rounds=run.t - begun,
-            bound=run.bound,
-            owed=self.losses.owed,
-            solves=run.solves,
-            since=run.t - run.first_solve,
-            failed=failed,
-        )
+        learner.owed = self.losses.owed
+        first = run.first_solve if run.solves else run.t
+        if first > begun:
+            learner.wait(first - begun, run.bound)
+        if run.solves:
+            learner.updated(self.local.state, run.solves)
+        if run.t > first:
+            learner.wait(run.t - first, run.bound)
+        if failed:
+            raise SolverFailed(TOO_LARGE)
         recorder.ran(
             learner.state,
             ends=ends[1:],

@@ -109,16 +109,14 @@ class Bound:
         """W(s): how much of F(s) is optimism."""
         return float(self.terms(state)[1].sum())
 
-    def pruned(self, state: Array, current: Array, price: Array, share: float) -> Array:
+    def pruned(self, state: Array, current: Array, price: Array, left: float) -> Array:
         """The state without the moves that hardly matter to it, the smallest first.
 
-        What is given up of F and the price of moving is, all together, at most this share of the
-        width.
+        What is given up of F and the price of moving is, all together, at most this.
         """
         if self.core is not None:
-            return self.core.pruned(state, current, price, share)
-        steps = np.abs(state - current)
-        left, best = share * self.width(state), state.copy()
+            return self.core.pruned(state, current, price, left)
+        steps, best = np.abs(state - current), state.copy()
         for j in np.argsort(steps, kind="stable").tolist():
             if steps[j] > 0.0:
                 readers, there = self.problem.graph.touching(j), best[j]

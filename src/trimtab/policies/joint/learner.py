@@ -148,8 +148,8 @@ class JointLearner(Learner):
 
     def absorb(self, criteria: Ints) -> None:
         """Carry what was seen, by all criteria, into the matrices and radii."""
-        if self._owed is not None:
-            self.estimators.collect(criteria, self._owed)
+        if self.owed is not None:
+            self.estimators.collect(criteria, self.owed)
         n, mean = self.estimators.frozen()
         self.joint.absorb(n, mean, self._zero(n, mean))
         super().absorb(criteria)
