@@ -187,7 +187,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         ahead = min(self._until, self._next_check) - self.learner.clock
         return min(super().review_left(), ahead)
 
-    def _next_look(self) -> int:
+    def next_look(self) -> int:
         """Rounds until the next look if everything is observed and nothing rings."""
         if self.learner.holding:
             return self.rounds_left()
@@ -254,7 +254,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             knobs=knobs,
             before=old,
             after=new,
-            next_review=self._next_look(),
+            next_review=self.next_look(),
         )
         self._gain = gathered
         triggered = criteria if cause == "trigger" else NOBODY
@@ -296,6 +296,10 @@ class SteadyGraphLinUCB(LazyPolicy):
         if prior is None or prior.least is None:
             return None
         return self.problem.weights * (prior.least - (book.offset if book.offset.size else 0.0))
+
+    def recount(self) -> None:
+        """Take what the matrices hold now for what the last look knew: they were refitted."""
+        self._gain = float(self.learner.estimators.book.gain.sum())
 
     def _gains(self, state: Array) -> tuple[float, float]:
         """By how much a move lowers the bound and the estimate, no further than losses can go."""

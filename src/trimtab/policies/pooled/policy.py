@@ -193,7 +193,7 @@ class PooledGraphLinUCB(Wrapper):
         return self.tell(losses)
 
     def _check(self) -> Told:
-        return self._of_members(self.inner._check())
+        return self._of_members(self.inner.look())
 
     def _of_members(self, told: Told) -> Told:
         """What the inner policy says of groups, said of their members."""
@@ -245,8 +245,8 @@ class PooledGraphLinUCB(Wrapper):
         _, found = np.unique(group, return_inverse=True)
         if not np.array_equal(group, found):
             raise InvalidInput(f"the snapshot is damaged: group = {group} does not number groups")
-        policy = object.__new__(cls)
-        policy._problem, policy.pools = problem, Pools(problem, found)
+        policy = cls._around(problem)
+        policy.pools = Pools(problem, found)
         policy.inner = restored_inner(policy.pools.problem, saved)
         policy.learner = policy.inner.learner
         return policy
