@@ -9,9 +9,8 @@ from typing import Any, Self
 from trimtab.arrays import Ints
 from trimtab.errors import InvalidInput
 from trimtab.model.problem import Problem
-from trimtab.policies.base import FORMAT
+from trimtab.policies.base import FORMAT, part
 from trimtab.policies.lazy_policy import LazyPolicy
-from trimtab.policies.saved import part
 from trimtab.policies.snapshots import restore
 
 

@@ -18,13 +18,12 @@ from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.adaptive.refit import refitted
 from trimtab.policies.adaptive.warmup import Design, Warmup, plan
-from trimtab.policies.base import Told
+from trimtab.policies.base import Told, check_entries, part
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs
 from trimtab.policies.record import moved
 from trimtab.policies.registry import register
-from trimtab.policies.saved import check_entries, part
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 

@@ -14,12 +14,11 @@ from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence, Prior
 from trimtab.learn.nodewise import Owed
 from trimtab.model.problem import Problem
-from trimtab.policies.base import Told
+from trimtab.policies.base import Told, check_entries
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs, rounds_of
 from trimtab.policies.pooled.pools import Dependence, Pools, alike
 from trimtab.policies.registry import register
-from trimtab.policies.saved import check_entries
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
