@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests import system_packages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 PHONE, DESK = (360, 740), (1280, 900)
 
@@ -23,6 +25,8 @@ PHONE, DESK = (360, 740), (1280, 900)
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """The browser; while it is open this thread can run no other event loop."""
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=system_packages.chromium(), args=["--no-sandbox", "--disable-gpu"]

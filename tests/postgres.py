@@ -15,12 +15,14 @@ import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import psycopg
 import pytest
 
 from tests.system_packages import postgresql
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 # Nothing here weakens durability: fsync, full_page_writes and synchronous_commit stay on.
 SETTINGS = {
@@ -30,6 +32,13 @@ SETTINGS = {
     "autovacuum": "off",
     "log_min_messages": "fatal",
 }
+
+
+def connect(url: str, *, autocommit: bool = False) -> Connection:
+    """A connection to the server."""
+    import psycopg
+
+    return psycopg.connect(url, autocommit=autocommit)
 
 
 class Server:
@@ -82,7 +91,7 @@ class Server:
     def fresh_url(self) -> str:
         """A URL whose tables are in a new, empty schema."""
         schema = f"test_{next(self._schemas)}"
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        with connect(self.url, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {schema}".encode())
         return f"{self.url}&options=-csearch_path%3D{schema}"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 
 def postgresql() -> str | None:
     """The folder of PostgreSQL's server programs, the newest if there are several."""
+    if find_spec("psycopg") is None:
+        return None
     folders = [Path(found).parent] if (found := shutil.which("initdb")) else []
     folders += Path("/usr/lib/postgresql").glob("*/bin")  # Debian keeps them off the PATH
     usable = [folder for folder in folders if (folder / "initdb").exists()]
@@ -29,7 +32,9 @@ def _version(name: str) -> float:
 
 
 def chromium() -> str | None:
-    """The browser's program."""
+    """The browser's program, if there is Playwright to drive it."""
+    if find_spec("playwright") is None:
+        return None
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -61,6 +62,15 @@ def test_absence_is_an_error_in_ci(tmp_path: Path) -> None:
     assert result.returncode != 0
     assert "CI=true, but postgresql is not installed; 2 tests need it" in result.stderr
     assert "passed" not in result.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.name)
+def test_a_test_file_needs_neither_browser_nor_server_to_be_read(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    loaded = [
+        ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert [line for line in loaded if "playwright" in line or "psycopg" in line] == []
 
 
 def test_every_finder_answers() -> None:

@@ -24,8 +24,8 @@ from trimtab.cli.doctor import doctor
 from trimtab.cli.init import init
 from trimtab.live import Spec, schema
 from trimtab.live.diagram import diagram
-from trimtab.live.spec.example import example
 from trimtab.live.spec.lint import checks
+from trimtab.live.spec.spec import example
 
 FUZZ = max(int(int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700")) * 0.05), 1)
 

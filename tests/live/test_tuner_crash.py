@@ -12,14 +12,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 import trimtab as tt
 from tests.live.store.journals import child
 from tests.live.store.test_journal_cuts import LOCK, SHM, WAL, change, files, folder  # noqa: F401 - a fixture
 from tests.live.tuners import Clock, spec_with, tuner_at
-from tests.postgres import Server
+from tests.postgres import Server, connect
 from trimtab.live.replay import replay
 from trimtab.live.store.database import STEPS as JOURNAL_STEPS
 from trimtab.live.store.faults import Damaged, Unavailable
@@ -248,7 +247,7 @@ def test_the_connection_is_cut_at_a_step(postgres_url: str, step: str) -> None:
 
     def cut(name: str) -> None:
         if armed and name == step:
-            with psycopg.connect(postgres_url, autocommit=True) as other:
+            with connect(postgres_url, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
 
     with tt.Tuner(spec_with(), storage=postgres_url, clock=clock, step=cut) as tuner:

@@ -612,7 +612,7 @@ def test_the_first_look_with_everything_observed_comes_when_it_was_said() -> Non
     world, states = on_levels(7, move_cost=2.0)
     policy = Watched(world.problem, states, start=[0.5] * 3, radius=confidence(world))
     rng = np.random.default_rng(4)
-    left = policy._next_look()
+    left = policy.next_look()
     for _ in range(300):
         told = policy.tell(world.draw(policy.ask(), rng))
         assert (told.record is not None) == (left == 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
 
 import trimtab as tt
 from tests.browser import DESK, PHONE, visit
@@ -18,6 +18,9 @@ from trimtab.sim.demo_report import SHOWN, bills, reasons, steps, to_html
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
 from trimtab.sim.svg import Line
 from trimtab.sim.worlds import World
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 needs_chromium = pytest.mark.needs("chromium")
 

@@ -24,7 +24,7 @@ def init(
         typer.echo(json.dumps(published(), indent=2))
         return
     from trimtab.errors import Conflict, InvalidInput
-    from trimtab.live.spec.example import example
+    from trimtab.live.spec.spec import example
 
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:

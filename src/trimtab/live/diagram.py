@@ -16,7 +16,7 @@ def diagram(spec: Spec, *, plain: bool = False) -> str:
 
     A part shares no knob with another. A part of more than 24 knobs is a list instead.
 
-    >>> from trimtab.live.spec.example import example
+    >>> from trimtab.live.spec.spec import example
     >>> print(diagram(Spec.parse(example())))
     cache_ttl      1
     candidates     │  2

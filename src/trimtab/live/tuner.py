@@ -50,7 +50,7 @@ class Tuner:
     may share a store, and each of their decisions is made in knowledge of all events before it.
 
     >>> import tempfile, trimtab as tt
-    >>> from trimtab.live.spec.example import example
+    >>> from trimtab.live.spec.spec import example
     >>> folder = tempfile.TemporaryDirectory()
     >>> tuner = tt.Tuner(Spec.parse(example()), storage=f"{folder.name}/search.db")
     >>> decision = tuner.ask()

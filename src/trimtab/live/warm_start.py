@@ -10,9 +10,9 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
+from trimtab.arrays import real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.faults import shown
-from trimtab.live.spec.reals import real
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.measurement import lesson_of
 from trimtab.live.store.event import Draft, canonical

@@ -1,4 +1,4 @@
-"""What the lazy policies share: their options, their review, and who calls their box.
+"""What the lazy policies share: their options, their review, and when they check.
 
 A lazy policy is a protocol with one rule to fill in, `_check`: what to do now that
 rounds have passed. `tell` and `skip` differ only in how those rounds came in.
@@ -153,7 +153,12 @@ class LazyPolicy(Policy, Protocol):
             return self.review_left()
         return max(min(self.learner.estimators.queue.rounds_left, self.review_left()), 1)
 
-    def _next_look(self) -> int:
+    @property
+    def looked_globally(self) -> bool:
+        """Whether its last round ended with a look at all knobs."""
+        return self._last_global == self.learner.clock
+
+    def next_look(self) -> int:
         """Rounds until the state is looked at again if everything is observed."""
         return self.rounds_left()
 
@@ -187,5 +192,5 @@ class LazyPolicy(Policy, Protocol):
         cause: Cause = "none"
         if moved is not None:
             cause = "trigger" if triggered.size else "review"
-        left = self._next_look()
+        left = self.next_look()
         return Told(triggered=triggered, cause=cause, moved=moved or 0.0, next_review=left)

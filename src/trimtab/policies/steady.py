@@ -190,7 +190,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         ahead = min(self._until, self._next_check) - self.learner.clock
         return min(super().review_left(), ahead)
 
-    def _next_look(self) -> int:
+    def next_look(self) -> int:
         """Rounds until the next look if everything is observed and nothing rings."""
         if self.learner.holding:
             return self.rounds_left()
@@ -259,7 +259,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             knobs=knobs,
             before=before[knobs],
             after=best[knobs],
-            next_review=self._next_look(),
+            next_review=self.next_look(),
         )
         self._gain = gathered
         triggered = criteria if cause == "trigger" else NOBODY
@@ -296,6 +296,10 @@ class SteadyGraphLinUCB(LazyPolicy):
             if gain < float(price @ np.abs(best - learner.state)) / rounds:
                 best = learner.state  # the bound promises more than losses can give
         return free, best, rounds
+
+    def recount(self) -> None:
+        """Take what the matrices hold now for what the last look knew: they were refitted."""
+        self._gain = float(self.learner.estimators.book.gain.sum())
 
     def _gains(self, here: Terms, there: Terms) -> tuple[float, float]:
         """By how much a move lowers the bound and the estimate, no further than losses can go."""

@@ -9,9 +9,8 @@ from typing import Any, Self
 from trimtab.arrays import Ints
 from trimtab.errors import InvalidInput
 from trimtab.model.problem import Problem
-from trimtab.policies.base import FORMAT
+from trimtab.policies.base import FORMAT, part
 from trimtab.policies.lazy_policy import LazyPolicy
-from trimtab.policies.saved import part
 from trimtab.policies.snapshots import restore
 
 
@@ -38,10 +37,18 @@ class Wrapper(LazyPolicy):
         """How often each criterion must still be observed to trigger: (m,)."""
         return self.inner.needs()
 
-    def _next_look(self) -> int:
-        return self.inner._next_look()
+    def next_look(self) -> int:
+        """Rounds until the state is looked at again if everything is observed."""
+        return self.inner.next_look()
 
     # Memory.
+
+    @classmethod
+    def _around(cls, problem: Problem) -> Self:
+        """A policy that knows the user's problem and nothing else yet."""
+        policy = object.__new__(cls)
+        policy._problem = problem
+        return policy
 
     @abstractmethod
     def _beside(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Bound:
     """Features, factors, weights, radii and bounds of the knobs; it reads arrays where they are.
 
     >>> import trimtab as tt
-    >>> problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.Linear())
+    >>> problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.Linear(normalize=False))
     >>> known = Bound.of_parameters(problem, np.array([1.0, -1.0, 0.0, 2.0]))
     >>> known.mean(np.array([0.5, 0.5])), known.width(np.array([0.5, 0.5]))
     (1.0, 0.0)

@@ -18,8 +18,8 @@ from scipy.optimize import linprog
 import trimtab as tt
 from trimtab.arrays import Array
 from trimtab.live import BasisChoice, Knob, Objective, Span, Spec, Stability, schema
-from trimtab.live.spec.example import example
 from trimtab.live.spec.schema import SPEC
+from trimtab.live.spec.spec import example
 from trimtab.live.spec.tables import Items, Named, Switch, Table
 from trimtab.model.domain import BoundBox
 

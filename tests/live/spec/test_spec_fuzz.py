@@ -18,9 +18,9 @@ from trimtab.advise import simulation
 from trimtab.advise.doctor import report_on
 from trimtab.live import Constraint, Spec, schema
 from trimtab.live.diagram import diagram
-from trimtab.live.spec.example import example
 from trimtab.live.spec.reader import parts_of
 from trimtab.live.spec.schema import POLICY, SPEC
+from trimtab.live.spec.spec import example
 
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.live.store.journals import AT, tell, xs
+from tests.postgres import connect
 from trimtab.errors import Conflict, InvalidInput, NotFound
 from trimtab.live.store.database import STEPS
 from trimtab.live.store.event import GENESIS, Draft, Event, canonical
@@ -52,7 +52,7 @@ def raw(journal_url: str) -> Raw:
             connection.commit()
             connection.close()
         else:
-            with psycopg.connect(journal_url) as server:
+            with connect(journal_url) as server:
                 server.execute("ALTER TABLE trimtab_events DISABLE TRIGGER ALL")
                 for sql in statements:
                     server.execute(sql.encode())

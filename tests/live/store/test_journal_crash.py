@@ -10,11 +10,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from tests.live.store.journals import child, tell, xs
-from tests.postgres import Server
+from tests.postgres import Server, connect
 from trimtab.errors import InvalidInput
 from trimtab.live.store.database import STEPS
 from trimtab.live.store.faults import Damaged, Unavailable
@@ -265,7 +264,7 @@ def test_the_connection_is_cut_at_a_step(postgres_url: str, step: str) -> None:
 
     def cut(name: str) -> None:
         if armed and name == step:
-            with psycopg.connect(postgres_url, autocommit=True) as other:
+            with connect(postgres_url, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
 
     with open_journal(postgres_url, step=cut) as journal:
@@ -289,7 +288,7 @@ def test_the_connection_is_cut_at_a_step(postgres_url: str, step: str) -> None:
 def test_tables_that_somebody_makes_while_we_wait(postgres_url: str) -> None:
     opened: list[Journal] = []
     opener = threading.Thread(target=lambda: opened.append(open_journal(postgres_url)))
-    with psycopg.connect(postgres_url) as first:
+    with connect(postgres_url) as first:
         first.execute("SELECT pg_advisory_xact_lock(%s)", (CREATION,))
         opener.start()
         waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -332,7 +331,7 @@ def test_a_backend_killed_hard(postgres: Server, postgres_url: str) -> None:
 @pytest.mark.needs("postgresql")
 def test_a_server_that_may_lose_data_is_refused(postgres: Server, postgres_url: str) -> None:
     def fsync(value: str) -> None:
-        with psycopg.connect(postgres.url, autocommit=True) as connection:
+        with connect(postgres.url, autocommit=True) as connection:
             connection.execute(f"ALTER SYSTEM SET fsync = {value}".encode())
             connection.execute("SELECT pg_reload_conf(), pg_sleep(0.3)")
 

@@ -9,11 +9,11 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
 from tests.live.store.journals import tell
+from tests.postgres import connect
 from trimtab.cli.storage import storage
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store.database import FORMAT
@@ -45,7 +45,7 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         shutil.copy(SAMPLES / "v2.db", tmp_path)
         return str(tmp_path / "v2.db")
     url = str(request.getfixturevalue("postgres_url"))
-    with psycopg.connect(url, autocommit=True) as connection:
+    with connect(url, autocommit=True) as connection:
         connection.execute((SAMPLES / "v2.sql").read_bytes())
     return url
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any, Literal
 
+from trimtab.arrays import real
 from trimtab.live.spec.expression import COMPARISONS, Comparison, parse, run
-from trimtab.live.spec.reals import real
 
 Kind = Literal["guardrail", "signal"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any, Literal
 
+from trimtab.arrays import real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.knob import LEAST_RANGE
-from trimtab.live.spec.reals import real
 
 Direction = Literal["minimise", "maximise"]
 NOISE = (1e-6, 1e3)  # the least and the most noise, in ranges of the objective

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from math import nan
 from pathlib import Path
 from typing import Any, Self
@@ -209,3 +210,13 @@ class Spec:
             InvalidInput: a measurement that is no number, or out of all proportion.
         """
         return np.array([each.loss(measured.get(each.name, nan)) for each in self.objectives])
+
+
+def example() -> str:
+    """The text of a small, valid spec that explains every section.
+
+    >>> from trimtab.live import Spec
+    >>> Spec.parse(example()).name
+    'search'
+    """
+    return files("trimtab.live.spec").joinpath("example.toml").read_text(encoding="utf-8")

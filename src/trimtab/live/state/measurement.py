@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import Array, Ints, real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.faults import shown
-from trimtab.live.spec.reals import real
 from trimtab.live.spec.spec import Spec
 from trimtab.registry import suggestion
 

@@ -18,8 +18,15 @@ import numpy as np
 from trimtab._core import labels
 from trimtab.arrays import ArrayLike, Ints, floats, read_only, refuse, refuse_where, whole
 from trimtab.errors import InvalidInput
-from trimtab.model.graph.indices import first_repeat, flattened, index, indices, listed
-from trimtab.model.graph.reach import compressed, union
+from trimtab.model.graph.indices import (
+    compressed,
+    first_repeat,
+    flattened,
+    index,
+    indices,
+    listed,
+    union,
+)
 
 if TYPE_CHECKING:
     import networkx as nx

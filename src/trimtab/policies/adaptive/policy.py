@@ -18,12 +18,11 @@ from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.adaptive.refit import refitted
 from trimtab.policies.adaptive.warmup import Design, Warmup, plan
-from trimtab.policies.base import Told
+from trimtab.policies.base import Told, check_entries, part
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs
 from trimtab.policies.registry import register
-from trimtab.policies.saved import check_entries, part
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
@@ -255,11 +254,11 @@ class AdaptiveGraphLinUCB(Wrapper):
     def _first_look(self, before: Array) -> Told:
         """The look that ends the warm-up; with a prior it looks around the best state visited."""
         if self.learner.prior is None:
-            return self.inner._check()
+            return self.inner.look()
         visited = [self._clipped(x) for x in (self.learner.start, *self.warmup.states)]
         values = [self.learner.lcb.value(x) for x in (before, *visited)]
         self.learner.place((before, *visited)[int(np.argmin(values))])
-        told, here = self.inner._check(), self.ask()
+        told, here = self.inner.look(), self.ask()
         if told.record is not None:
             j = np.flatnonzero(before != here)
             record = replace(told.record, knobs=j, before=before[j], after=here[j])
@@ -267,7 +266,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         return replace(told, moved=float(np.abs(here - before).sum()))
 
     def _no_look(self) -> Told:
-        return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=self._next_look())
+        return Told(triggered=NOBODY, cause="none", moved=0.0, next_review=self.next_look())
 
     def _begin_block(self) -> None:
         state, rounds = self.warmup.block(self._block)
@@ -292,12 +291,12 @@ class AdaptiveGraphLinUCB(Wrapper):
 
     def _tested(self, told: Told) -> Told:
         """Test what is undecided again after a global look; knobs it excludes leave at once."""
-        looked = told.cause != "none" and self.inner._last_global == self.learner.clock
+        looked = told.cause != "none" and self.inner.looked_globally
         if looked and self.edges.open.any() and self._test():
             self._refine(due=False)
             if isinstance(self.inner, SteadyGraphLinUCB):  # it counts what its looks have gained
-                self.inner._gain = float(self.learner.estimators.book.gain.sum())
-            told = replace(told, next_review=self._next_look())
+                self.inner.recount()
+            told = replace(told, next_review=self.next_look())
         return told
 
     def _refine(self, *, due: bool) -> None:
@@ -334,8 +333,9 @@ class AdaptiveGraphLinUCB(Wrapper):
         """How often each criterion must still be observed to trigger: (m,)."""
         return np.full(self.problem.criteria, NEVER) if self.warming else super().needs()
 
-    def _next_look(self) -> int:
-        return self.review_left() if self.warming else super()._next_look()
+    def next_look(self) -> int:
+        """Rounds until the block ends, or until the inner policy looks again."""
+        return self.review_left() if self.warming else super().next_look()
 
     # Memory.
 
@@ -349,8 +349,8 @@ class AdaptiveGraphLinUCB(Wrapper):
     @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
         """The policy that `snapshot` saw, the inner one among it."""
-        policy = object.__new__(cls)
-        policy._problem, policy.edges = problem, Edges(problem)
+        policy = cls._around(problem)
+        policy.edges = Edges(problem)
         shapes: dict[str, tuple[int, ...] | None] = dict.fromkeys(cls._own, ())
         shapes |= {"gamma": (problem.criteria,), "warmup.states": None, "warmup.rounds": None}
         shapes |= {f"edges.{x}": y.shape for x, y in policy.edges.snapshot().items()}

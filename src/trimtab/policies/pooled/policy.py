@@ -14,12 +14,11 @@ from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence, Prior
 from trimtab.learn.nodewise import Owed
 from trimtab.model.problem import Problem
-from trimtab.policies.base import Told
+from trimtab.policies.base import Told, check_entries
 from trimtab.policies.lazy_policy import LazyPolicy
 from trimtab.policies.learner import Learner, check_beliefs, rounds_of
 from trimtab.policies.pooled.pools import Dependence, Pools, alike
 from trimtab.policies.registry import register
-from trimtab.policies.saved import check_entries
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
@@ -193,7 +192,7 @@ class PooledGraphLinUCB(Wrapper):
         return self.tell(losses)
 
     def _check(self) -> Told:
-        return self._of_members(self.inner._check())
+        return self._of_members(self.inner.look())
 
     def _of_members(self, told: Told) -> Told:
         """What the inner policy says of groups, said of their members."""
@@ -245,8 +244,8 @@ class PooledGraphLinUCB(Wrapper):
         _, found = np.unique(group, return_inverse=True)
         if not np.array_equal(group, found):
             raise InvalidInput(f"the snapshot is damaged: group = {group} does not number groups")
-        policy = object.__new__(cls)
-        policy._problem, policy.pools = problem, Pools(problem, found)
+        policy = cls._around(problem)
+        policy.pools = Pools(problem, found)
         policy.inner = restored_inner(policy.pools.problem, saved)
         policy.learner = policy.inner.learner
         return policy

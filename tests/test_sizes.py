@@ -1,0 +1,40 @@
+"""No folder is over-full, and no module so small that another could hold it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "trimtab"
+MODULES = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
+MOST = 15  # modules of a folder
+FEW = 40  # lines of a module
+REASONS = {
+    "cli/demo.py": "one module a command",
+    "cli/init.py": "one module a command",
+    "cli/reproduce.py": "one module a command",
+    "learn/cholesky.py": "the layout of the factors, which six modules read",
+    "live/store/faults.py": "what can go wrong with a journal, drawn once",
+    "live/store/fork.py": "two kinds of locks use it, which do not know each other",
+    "model/bases/registry.py": "a list that users join",
+    "policies/adaptive/refit.py": "the one step between two learners",
+    "policies/lcb.py": "the bound of Eq. (6), which learner and local updates read",
+    "policies/registry.py": "a list that users join",
+    "sim/worlds/registry.py": "a list that users join",
+    "solve/elimination.py": "what the core's elimination computes",
+    "sweeps/local.py": "the counterpart of `cluster`",
+}
+
+
+def test_folders_have_fifteen_modules_at_most() -> None:
+    crowds = Counter(path.parent for path in MODULES)
+    assert {str(folder): n for folder, n in crowds.items() if n > MOST} == {}
+
+
+def test_small_modules_have_a_reason() -> None:
+    small = {
+        path.relative_to(SOURCE).as_posix()
+        for path in MODULES
+        if len(path.read_text(encoding="utf-8").splitlines()) < FEW
+    }
+    assert small == set(REASONS)
