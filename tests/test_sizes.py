@@ -21,7 +21,6 @@ REASONS = {
     "policies/lcb.py": "the bound of Eq. (6), which learner and local updates read",
     "policies/registry.py": "a list that users join",
     "sim/worlds/registry.py": "a list that users join",
-    "solve/elimination.py": "what the core's elimination computes",
     "sweeps/local.py": "the counterpart of `cluster`",
 }
 
