@@ -6,9 +6,9 @@
 
 An *arm* is the library with a few lines replaced. Each is copied from a commit, built and
 installed into a folder of its own, and plays the league's matches as *told nothing*: the same
-26 worlds, seeds and noise. Reported is the geometric mean over the worlds of cost / cost of the whole
-library, and the CPU of both. The best states that regret is measured from are those of the whole
-library. Seeds are from 600 on, which nothing else uses.
+26 worlds, seeds and noise. Reported is the geometric mean over the worlds of cost / cost of the
+whole library, and the CPU of both. The best states that regret is measured from are those of the
+whole library. Seeds are from 600 on, which nothing else uses.
 """
 
 from __future__ import annotations
