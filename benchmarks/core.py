@@ -3,9 +3,10 @@
     python benchmarks/core.py
     python benchmarks/core.py --beside OTHER/bin/python OTHER/src    the same, side by side
 
-Every row is CPU time of one thread, the least of several repetitions, interleaved between the two
+Every row is CPU time of one thread, the median of several repetitions, interleaved between the two
 environments. A *first decision* is all that a fresh process spends after its imports until a
-policy of 6 knobs has made its first look with data, with empty caches.
+policy of 6 knobs has made its first look with data, with empty caches. Commands of the command line
+are whole processes, caches filled; `trimtab status` is of a tuner with 4 decisions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 REPEATS = 3
 
@@ -81,6 +83,17 @@ def steady() -> dict[str, float]:
     options = {"cold_start": "keep", "review": False}
     if hasattr(tt.AsyncLazyGraphLinUCB, "effort"):
         options["effort"] = 0  # what it always was in versions without this option
+    frozen = tt.LazyGraphLinUCB(
+        world.problem,
+        start=np.full(k, 0.5),
+        radius=0.5,
+        cold_start="keep",
+        review=False,
+        factor=1e300,
+    )
+    begin = time.process_time()
+    tt.play(frozen, world, horizon=10**6, seed=1)
+    found["10^6 rounds on a ring of 1000 without solves, ms"] = 1e3 * (time.process_time() - begin)
     for horizon in (1000, 10**6, 10**9):
         run = tt.AsyncLazyGraphLinUCB(world.problem, start=np.full(k, 0.5), radius=0.5, **options)
         begin = time.process_time()
@@ -89,6 +102,30 @@ def steady() -> dict[str, float]:
             seconds = time.process_time() - begin
             found[f"Async on a ring of 1000, {horizon:.0e} rounds, s"] = seconds
     return found
+
+
+def commands() -> dict[str, float]:
+    """Whole processes of the command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        _command(folder, "init", "spec.toml")
+        for _ in range(4):
+            asked = json.loads(_command(folder, "ask", "spec.toml", "--json")[0])
+            measured = ("latency_p99=200", "click_rate=5", "stale_results=5")
+            _command(folder, "tell", "spec.toml", asked["id"], *measured)
+        return {
+            "trimtab --help, s": _command(folder, "--help")[1],
+            "trimtab status, s": _command(folder, "status", "spec.toml")[1],
+        }
+
+
+def _command(folder: str, *arguments: str) -> tuple[str, float]:
+    """What a command prints, and its CPU."""
+    before = os.times()
+    command = [sys.executable, "-m", "trimtab", *arguments]
+    out = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    after = os.times()
+    spent = after.children_user - before.children_user
+    return out.stdout, spent + after.children_system - before.children_system
 
 
 def _ratio(one: object, other: object) -> float:
@@ -104,6 +141,9 @@ def _ratio(one: object, other: object) -> float:
             times.append(time.process_time() - begin)
         least.append(min(times))
     return least[0] / least[1]
+
+
+PARTS = {"first": first_decision, "steady": steady, "commands": commands}
 
 
 def measured(python: str, source: str | None, part: str) -> dict[str, float]:
@@ -124,22 +164,22 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--beside", nargs=2, metavar=("PYTHON", "SOURCE"))
-    parser.add_argument("--part", choices=("first", "steady"))
+    parser.add_argument("--part", choices=PARTS)
     chosen = parser.parse_args()
     if chosen.part:
-        print(json.dumps(first_decision() if chosen.part == "first" else steady()))
+        print(json.dumps(PARTS[chosen.part]()))
         return
     sides: list[tuple[str, str | None]] = [(sys.executable, None)]
     if chosen.beside:
         sides.insert(0, tuple(chosen.beside))
-    best: list[dict[str, float]] = [{} for _ in sides]
+    rows: list[dict[str, list[float]]] = [{} for _ in sides]
     for _ in range(REPEATS):
-        for part in ("first", "steady"):
+        for part in PARTS:
             for side, (python, source) in enumerate(sides):
                 for name, value in measured(python, source, part).items():
-                    best[side][name] = min(value, best[side].get(name, float("inf")))
-    for name in best[0]:
-        values = [side[name] for side in best]
+                    rows[side].setdefault(name, []).append(value)
+    for name in rows[0]:
+        values = [median(side[name]) for side in rows]
         ratio = f" | {values[0] / values[-1]:.2f}" if len(values) > 1 else ""
         print(f"| {name} | " + " | ".join(f"{value:.3g}" for value in values) + ratio + " |")
 
