@@ -87,7 +87,7 @@ struct Objective {
         std::vector<std::pair<double, Index>> steps;
         for (Index j = 0; j < knobs(); ++j)
             if (const double step = std::abs(state[j] - current[j]); step > 0.0)
-                steps.push_back({step, j});
+                steps.emplace_back(step, j);
         std::sort(steps.begin(), steps.end());
         for (const auto& [step, j] : steps) {
             const double before = value(readers_of(j), state.data(), room.data());
