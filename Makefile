@@ -15,6 +15,9 @@ LOCK_ARGS ?=
 # What `make sanitize` runs: everything that calls the doors of the core directly.
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
 	tests/sim/test_engine.py tests/learn/test_estimators.py
+# What `make test-fast` leaves out: statistics over many runs, real servers and browsers, whole programs.
+SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/sweeps tests/test_wheel.py \
+	tests/test_system_packages.py $(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
 PIP := $(BIN)/pip -qq
 
 # Everything works on small matrices: BLAS threads would only fight each other.
@@ -23,17 +26,20 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test fuzz sanitize tidy bench prove lint format lock clean
+.PHONY: help demo test test-fast fuzz sanitize tidy bench prove lint format lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Set up if needed and run the demonstration
 	@$(BIN)/trimtab demo
 
 test: lint  ## Set up if needed and run every check and test
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+test-fast: $(STAMP)  ## The inner loop: what is neither slow nor a whole program
+	$(BIN)/pytest -q -n $(WORKERS) -m "not slow" $(addprefix --ignore=,$(SLOW)) $(PYTEST_ARGS) tests
 
 fuzz: $(STAMP)  ## Fuzz specs, command lines, damaged stores and the doors of the core
 	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/live/test_*fuzz.py tests/live/spec/test_*fuzz.py tests/core/test_core.py

@@ -41,6 +41,8 @@ def test_wheel_in_an_empty_environment(tmp_path: Path) -> None:
     with ZipFile(wheel) as archive:
         names = archive.namelist()
     assert "trimtab/py.typed" in names
+    assert "trimtab/live/spec/example.toml" in names
+    assert "trimtab/live/spec/spec.schema.json" in names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not [name for name in names if name.endswith((".pyc", ".hpp", ".cpp"))]
     assert [name for name in names if name.startswith("trimtab/_core.") and name.endswith(".so")]

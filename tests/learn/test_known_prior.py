@@ -82,6 +82,7 @@ def test_before_any_data_the_radius_is_noise_and_bias_in_V0(kind: Any) -> None:
         np.testing.assert_allclose(learner.estimators.theta(i), mean, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_ellipsoids_cover() -> None:
     """At every look of 100 runs of 150 rounds, with delta = 0.2 and the longest parameters.
 

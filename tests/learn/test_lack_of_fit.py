@@ -82,6 +82,7 @@ def test_the_formula_by_a_slower_route() -> None:
     np.testing.assert_array_equal(once.statistic, found.statistic)
 
 
+@pytest.mark.slow
 def test_the_level_under_adaptive_play() -> None:
     """A right basis, 300 runs, every look of each: any rejection has probability 0.2 at most.
 

@@ -100,6 +100,7 @@ def test_radii_from_their_formula() -> None:
         assert policy.learner.lcb.radii[i] == pytest.approx(beta, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_coverage_under_adaptive_play() -> None:
     """Ellipsoids and sigma_up at every look of 300 runs, at delta = 0.2.
 

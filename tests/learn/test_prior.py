@@ -304,6 +304,7 @@ def coverage() -> Array:
     return np.concatenate(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", range(len(calibration.WHERE)))
 @pytest.mark.parametrize("looks", range(3))
 def test_intervals_cover_what_they_should(coverage: Array, where: int, looks: int) -> None:

@@ -87,6 +87,7 @@ def test_other_policies_go_on(then: type[LazyPolicy]) -> None:
     assert policy.certificate.bound >= trace.regret
 
 
+@pytest.mark.slow
 def test_no_false_inclusion_where_nothing_is_read() -> None:
     """100 worlds without any dependency, delta = 0.5: at most 1/4 may include any edge.
 

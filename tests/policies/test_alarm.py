@@ -171,6 +171,7 @@ def test_both_paths_check_after_1_2_4_rounds_and_at_the_end(missing: float, seed
 # The level.
 
 
+@pytest.mark.slow
 def test_a_world_that_stays_hardly_ever_rings() -> None:
     """200 runs of 2,000 rounds at delta = 0.1, in each of which some false alarm has p <= 0.1.
 

@@ -152,6 +152,7 @@ def glass_policy(
     )
 
 
+@pytest.mark.slow
 def test_async_counterexample_has_linear_regret() -> None:
     """On the spin glass Async sticks: regret grows with T, while Algorithm 1's does not.
 
@@ -186,6 +187,7 @@ STIFFNESS = [0.19, 0.25, 0.67, 0.86, 1.06, 1.11, 1.26, 1.28, 1.40, 1.61]
 BEFOREHAND = [14.2, 15.2, 13.7, 13.2, 12.5, 12.5, 12.2, 12.0, 11.5, 11.5]
 
 
+@pytest.mark.slow
 def test_update_counts_on_cliques() -> None:
     """The paper's second experiment: ten circles, T = 1000, radius 0.5, sigma 0.5, 40 seeds.
 

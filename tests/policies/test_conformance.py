@@ -332,6 +332,7 @@ def _at(state: Array, first: float) -> Array:
     return other
 
 
+@pytest.mark.slow
 @policies
 @problems
 @given(st.lists(st.sampled_from(sorted(BAD)), min_size=1, max_size=8), st.integers(0, 20))
@@ -363,6 +364,7 @@ def test_every_bad_call_is_refused(name: str, call: str) -> None:
         act(policy, start_of(problem))
 
 
+@pytest.mark.slow
 @policies
 @problems
 @given(st.integers(0, 25), st.integers(0, 10**6))

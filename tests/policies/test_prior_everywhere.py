@@ -162,6 +162,7 @@ def world_of(problem: tt.Problem) -> tuple[Array, Callable[[Array], Array]]:
     return start, losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "name"), PLAYED)
 def test_a_run_pays_and_goes_on_from_its_snapshot_bit_for_bit(policy: str, name: str) -> None:
     """Told nothing, 60 rounds cost less than staying put; then a restored policy is the same."""

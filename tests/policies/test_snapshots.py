@@ -29,6 +29,7 @@ def act(policy: Policy, step: tuple[str, int]) -> None:
         drive(policy, 1 + seed % 5, seed)
 
 
+@pytest.mark.slow
 @policies
 @given(
     st.lists(

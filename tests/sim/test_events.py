@@ -154,6 +154,7 @@ def assert_totals_agree(world: World, make: Callable[[], LazyPolicy], seeds: int
     assert figures["events"].std(axis=0).min() > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_agree_in_distribution(kind: str) -> None:
     world = tt.worlds.quadratic(

@@ -215,6 +215,7 @@ def best_of_grid(lcb: LCB, current: Array, price: Array, points: int) -> float:
     return least
 
 
+@pytest.mark.slow
 @EVERY_ROUTE
 def test_priced_moves_are_as_good_as_on_a_refined_grid(basis: Basis, domain: Box | None) -> None:
     """Equality, since the value found is that of a state: see the test of the value above."""

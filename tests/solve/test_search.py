@@ -284,6 +284,7 @@ def curve(lcb: LCB, phi: Array) -> Array:
     return np.asarray(means.sum(axis=0) - lcb.radii @ widths)
 
 
+@pytest.mark.slow
 def test_short_waves_are_searched_as_well_as_by_a_dense_grid() -> None:
     """100 curves of lengthscale 0.1, some with wells narrower than the look along the knob."""
     rng = np.random.default_rng(3)
