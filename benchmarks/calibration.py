@@ -83,7 +83,7 @@ def covered(world: Drawn, rng: np.random.Generator, rounds: int = ROUNDS) -> Arr
     for _ in range(rounds):
         noise = world.sigma * rng.standard_normal(problem.criteria)
         told = policy.tell(world.mean(policy.ask()) + noise)
-        seen = policy.learner.estimators.book.seen
+        seen = policy.learner.estimators.stats.seen
         if told.record is None or seen.min() < FROM:
             continue
         place = int(np.searchsorted(BINS, seen.min(), side="right")) - 1
@@ -105,7 +105,7 @@ def deviation(policy: tt.SteadyGraphLinUCB, world: Drawn, state: Array) -> Array
         raise RuntimeError("no look was made yet, so nothing was learned")
     mean, width = learner.lcb.terms(state)
     sd = width / weights / learner.lcb.radii * learner.scales.sigma
-    return np.asarray((world.mean(state) - learner.estimators.book.offset - mean / weights) / sd)
+    return np.asarray((world.mean(state) - learner.estimators.stats.offset - mean / weights) / sd)
 
 
 def measured(problem: tt.Problem, worlds: int, *, first: int, rounds: int = ROUNDS) -> Array:

@@ -87,7 +87,7 @@ def recommended(m: int, *, alarm: bool) -> dict[str, float]:
         policy.tell(next(both))
     policy.tell(middle, count=10**4)  # the next look is as many rounds away
     total, looks = np.zeros(m), policy.learner.solved
-    assert np.isfinite(policy.learner.estimators.book.high).all()  # losses are cut
+    assert np.isfinite(policy.learner.estimators.stats.high).all()  # losses are cut
     sides: dict[str, Callable[[], object]] = {
         "frozen tell": lambda: policy.tell(next(both)),
         "np.add": lambda: np.add(total, middle, out=total),
@@ -96,7 +96,7 @@ def recommended(m: int, *, alarm: bool) -> dict[str, float]:
         call()
     seconds = median_seconds(sides, {"frozen tell": 400, "np.add": 400})
     assert policy.learner.solved == looks
-    assert not policy.learner.estimators.book.cut.any()
+    assert not policy.learner.estimators.stats.cut.any()
     return seconds
 
 

@@ -74,7 +74,7 @@ def lazy_without_solves(world: tt.worlds.World, horizon: int) -> tuple[float, in
 
         estimators.collect(everybody, owed)
         estimators.flush(everybody)
-        estimators.book.since[everybody] = 0.0
+        estimators.stats.since[everybody] = 0.0
         epochs += 1
         estimators.deploy(tour[epochs % 64], everybody)
     return time.perf_counter() - begin, epochs

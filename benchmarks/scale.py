@@ -64,7 +64,7 @@ def memory_of(policy: LazyPolicy) -> float:
     graph, lcb = policy.problem.graph, learner.lcb
     tables = (graph.scope_offsets, graph.scope_knobs, graph.touch_offsets, graph.touch_criteria)
     maps = policy.problem.features.arrays if isinstance(policy.problem.features, Monomials) else ()
-    for thing in (learner.estimators.book, maps, *tables, lcb.radii, learner.state):
+    for thing in (learner.estimators.stats, maps, *tables, lcb.radii, learner.state):
         arrays_in(thing, known)
     own = 0 if learner.local is None else learner.local.nbytes
     return (sum(known.values()) + own) / (8.0 * float(d @ d))

@@ -22,12 +22,12 @@ struct Alarm {
 
     // Fill in by how many standard deviations each criterion is off, 0 where nothing can be
     // compared, and whether it was compared with its own earlier losses. How many were compared.
-    Index compare(const Regression& book, Reals far, std::span<bool> own) const {
+    Index compare(const Regression& stats, Reals far, std::span<bool> own) const {
         Index known = 0;
-        for (Index i = 0; i < book.criteria(); ++i) {
-            const Index count = book.common() + book.n[i];
+        for (Index i = 0; i < stats.criteria(); ++i) {
+            const Index count = stats.common() + stats.n[i];
             const double now = static_cast<double>(count), least = static_cast<double>(few);
-            const double sum = now * book.shift[i] + book.total[i], fresh = now - begun[i];
+            const double sum = now * stats.shift[i] + stats.total[i], fresh = now - begun[i];
             const double apart = (sum - total[i]) / std::max(fresh, 1.0) - mean[i];
             const double all = earlier[i] + fresh;
             own[i] = fresh >= least && earlier[i] >= least;
@@ -36,9 +36,10 @@ struct Alarm {
                 const double variance = 1.0 / fresh + 1.0 / earlier[i] + g * all / 3.0;
                 far[i] = std::abs(apart) / (sigma[i] * std::sqrt(variance));
                 ++known;
-            } else if (count >= few && book.seen[i] >= enough) {
-                const double expected = book.mean[i] + (book.offset.empty() ? 0.0 : book.offset[i]);
-                const double variance = 1.0 / now + book.spread[i] + misfit[i] + g * now;
+            } else if (count >= few && stats.seen[i] >= enough) {
+                const double expected =
+                    stats.mean[i] + (stats.offset.empty() ? 0.0 : stats.offset[i]);
+                const double variance = 1.0 / now + stats.spread[i] + misfit[i] + g * now;
                 far[i] = std::abs(sum / now - expected) / (sigma[i] * std::sqrt(variance));
                 ++known;
             }

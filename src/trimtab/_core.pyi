@@ -11,7 +11,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 class Regression:
-    """Lazy ridge regressions over the arrays of a `Book`, which it keeps and writes to."""
+    """Lazy ridge regressions over the arrays of a `Statistics`, which it keeps and writes to."""
 
     def __init__(self, arrays: Any) -> None: ...
     def begin(self, criteria: Ints) -> None:
@@ -87,7 +87,7 @@ class Regression:
         """Fill in how far off each is, and whether from its own losses; how many were compared."""
 
 class TriggerQueue:
-    """When each criterion is due, by the arrays of a `Book`; a tournament tree."""
+    """When each criterion is due, by the arrays of a `Statistics`; a tournament tree."""
 
     def __init__(self, due: Ints, n: Ints, counters: Ints) -> None: ...
     def put(self, criteria: Ints) -> None:

@@ -114,7 +114,7 @@ def an_objective(maps: _core.Monomials, **arrays: Any) -> _core.Objective:
 def calls() -> dict[str, Call]:
     """A valid call of every door that takes arrays, by name."""
     lcb = a_posterior()
-    book, problem, k = lcb.estimators.book, lcb.problem, lcb.problem.knobs
+    stats, problem, k = lcb.estimators.stats, lcb.problem, lcb.problem.knobs
     m = problem.criteria
     criteria, knobs, half = np.arange(m), np.arange(k), np.full(k, 0.5)
     objective, features = lcb.core, problem.features
@@ -137,11 +137,11 @@ def calls() -> dict[str, Call]:
         "level_offsets": domain.level_offsets,
         "level_values": domain.level_values,
     }
-    regression = book.core
+    regression = stats.core
     prior = tt.Prior().bind(problem)
     learned = NodewiseEstimators(
         problem, reg=np.ones(m), factor=2.0, state=half, prior=prior
-    ).book.core
+    ).stats.core
     return {
         "begin": (regression.begin, {"criteria": criteria}),
         "add_round": (regression.add_round, {"losses": losses, "limit": 1e100}),
@@ -165,9 +165,9 @@ def calls() -> dict[str, Call]:
         "predict": (
             _core.predict,
             {
-                "R": book.R,
-                "blocks": book.blocks,
-                "offsets": book.offsets,
+                "R": stats.R,
+                "blocks": stats.blocks,
+                "offsets": stats.offsets,
                 "criteria": criteria,
                 "phi": phi,
             },
@@ -203,7 +203,7 @@ def calls() -> dict[str, Call]:
         ),
         "TriggerQueue": (
             _core.TriggerQueue,
-            {"due": ones, "n": ones.copy(), "counters": book.counters},
+            {"due": ones, "n": ones.copy(), "counters": stats.counters},
         ),
         "put": (lcb.estimators.queue.put, {"criteria": criteria}),
         "fill": (features.core.fill, {"phi": phi, "state": half, "criteria": criteria}),
@@ -211,8 +211,8 @@ def calls() -> dict[str, Call]:
             an_objective,
             {
                 "maps": features.core,
-                "blocks": book.blocks,
-                "R": book.R,
+                "blocks": stats.blocks,
+                "R": stats.R,
                 "weights": problem.weights,
                 "radii": lcb.radii,
                 "scope_offsets": problem.graph.scope_offsets,
@@ -282,7 +282,7 @@ def calls() -> dict[str, Call]:
         "all_within": (_core.all_within, {"array": losses, "limit": 1.0}),
         "dot_each": (
             _core.dot_each,
-            {"criteria": criteria, "phi": phi, "theta": phi, "offsets": book.offsets},
+            {"criteria": criteria, "phi": phi, "theta": phi, "offsets": stats.offsets},
         ),
         "labels": (
             _core.labels,
@@ -370,26 +370,26 @@ def test_a_door_refuses_arrays_that_do_not_fit(name: str) -> None:
 
 
 def test_indices_outside_are_named() -> None:
-    book = a_posterior().estimators.book
+    stats = a_posterior().estimators.stats
     with pytest.raises(ValueError, match=r"criteria\[1\] = 99 is not an index below 6"):
-        book.core.measure(np.array([0, 99]), 2.0)
+        stats.core.measure(np.array([0, 99]), 2.0)
     with pytest.raises(ValueError, match=r"criteria\[0\] = -1 is not"):
-        book.core.flush(np.array([-1]))
+        stats.core.flush(np.array([-1]))
 
 
 def test_a_round_is_added_whole_or_not_at_all() -> None:
-    book = a_posterior().estimators.book
-    good = np.full(book.seen.size, 0.3)
+    stats = a_posterior().estimators.stats
+    good = np.full(stats.seen.size, 0.3)
     lacking, large = good.copy(), good.copy()
     lacking[1], large[2] = np.nan, 11.0
-    before = book.counters.copy(), book.total.copy(), book.shift.copy()
+    before = stats.counters.copy(), stats.total.copy(), stats.shift.copy()
     for bad in (lacking, large, good[:-1], good[:, None], good.astype(np.float32), good.tolist()):
-        assert book.core.add_round(bad, 10.0) == -1
-    for old, new in zip(before, (book.counters, book.total, book.shift), strict=True):
+        assert stats.core.add_round(bad, 10.0) == -1
+    for old, new in zip(before, (stats.counters, stats.total, stats.shift), strict=True):
         np.testing.assert_array_equal(old, new)
-    assert book.core.add_round(good, 10.0) == 0
-    assert book.counters[0] == before[0][0] + 1
-    np.testing.assert_array_equal(book.shift, good)
+    assert stats.core.add_round(good, 10.0) == 0
+    assert stats.counters[0] == before[0][0] + 1
+    np.testing.assert_array_equal(stats.shift, good)
 
 
 def test_a_search_needs_every_reader_of_its_knobs() -> None:

@@ -166,7 +166,7 @@ def noises(first: Array, prior: tt.Prior | None = None) -> tuple[Array, Ints]:
     policy.learner.absorb(policy.problem.all_criteria)
     scales = policy.learner.scales
     assert scales is not None
-    return scales.sigma, policy.learner.estimators.book.seen.copy()
+    return scales.sigma, policy.learner.estimators.stats.seen.copy()
 
 
 @pytest.mark.parametrize("seed", range(3))

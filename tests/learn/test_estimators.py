@@ -72,15 +72,15 @@ def test_every_statistic_equals_direct_regression(seed: int, with_gaps: bool) ->
         every, states = Direct(reg[i], rows), Direct(reg[i], between)
         np.testing.assert_allclose(estimators.V(i), every.V, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(estimators.theta(i), every.theta, rtol=1e-8, atol=1e-9)
-        assert estimators.book.gain[i] == pytest.approx(every.gain, rel=1e-11, abs=1e-12)
+        assert estimators.stats.gain[i] == pytest.approx(every.gain, rel=1e-11, abs=1e-12)
         # The losses' spread splits exactly into noise at a state and what the fit leaves.
         assert estimators.residual(i) == pytest.approx(states.ridge_objective, rel=1e-8, abs=1e-9)
-        assert estimators.book.pure_error[i] == pytest.approx(pure_error, rel=1e-8, abs=1e-9)
-        assert estimators.book.pure_df[i] == pure_df
+        assert estimators.stats.pure_error[i] == pytest.approx(pure_error, rel=1e-8, abs=1e-9)
+        assert estimators.stats.pure_df[i] == pure_df
         assert every.ridge_objective == pytest.approx(
             states.ridge_objective + pure_error, rel=1e-8, abs=1e-9
         )
-        assert estimators.book.seen[i] == sum(n for _, _, n in rows)
+        assert estimators.stats.seen[i] == sum(n for _, _, n in rows)
 
 
 def test_elsewhere_and_frozen_data_commute() -> None:
@@ -121,8 +121,8 @@ def test_weighted_tell_equals_repeated_tell() -> None:
     np.testing.assert_array_equal(one.triggered(), many.triggered())
     for estimators in (one, many):
         estimators.flush(problem.all_criteria)
-    np.testing.assert_allclose(one.book.R, many.book.R, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(one.book.gain, many.book.gain)
+    np.testing.assert_allclose(one.stats.R, many.stats.R, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(one.stats.gain, many.stats.gain)
 
 
 def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
@@ -153,7 +153,7 @@ def test_ten_million_rounds_keep_nine_digits() -> None:
             sums[j] += rows.sum(axis=0)
             left -= len(rows)
         estimators.flush(problem.all_criteria)
-    assert estimators.book.seen.tolist() == [10**7, 10**7]
+    assert estimators.stats.seen.tolist() == [10**7, 10**7]
     for i in range(2):
         _compare_with_reference(problem, estimators, i, float(reg[i]), states, lengths, sums[:, i])
 
@@ -180,7 +180,7 @@ def _compare_with_reference(
         gain = mpmath.log(mpmath.det(V)) - d * mpmath.log(mpmath.mpf(reg))
         condition = float(mpmath.mnorm(V, 1) * mpmath.mnorm(V**-1, 1))
         assert condition > 1e6  # or the test would prove little
-        assert abs(estimators.book.gain[i] / gain - 1) < 1e-12
+        assert abs(estimators.stats.gain[i] / gain - 1) < 1e-12
         for state in (states[3], states[-1], np.array([0.9, 0.1])):
             phi = mpmath.matrix(problem.phi(state)[part].tolist())
             spread = (phi.T * mpmath.lu_solve(V, phi))[0]

@@ -140,7 +140,7 @@ def test_theorem_1_prime_relative_to_V0() -> None:
         trace = tt.play(policy, world, horizon=20_000, seed=seed)
         assert not outside(policy, world)
         learner, L = policy.learner, longest()
-        gains = learner.estimators.book.gain
+        gains = learner.estimators.stats.gain
         known: Any = {"reg": 1.0, "bound": L, "weights": PROBLEM.weights}
         realised = theory.prediction_regret(learner.lcb.radii, gains, 20_000, **known)
         most = theory.max_gain(PROBLEM.dims, 20_000, reg=1.0, bound=L)

@@ -35,22 +35,22 @@ def scales() -> Scales:
 def test_a_step_adds_to_the_variance_of_the_level_alone() -> None:
     """V^-1 + variance e0 e0', directly; the estimate stays."""
     rng = np.random.default_rng(0)
-    book = estimators(np.full(4, 0.5)).book
-    book.R[:], book.alone[:] = rng.standard_normal((2, book.R.size))
-    book.alone[book.blocks[0]] = 0.0  # nothing is known of the first level but its start
-    book.alone[book.blocks[1:-1]] = 1.5
-    R, alone, lost = book.R.copy(), book.alone.copy(), np.full(4, 0.5)
-    book.core.let_wander(0.1, 7, lost)
-    for i, d in enumerate(np.diff(book.offsets).tolist()):
-        start = int(book.blocks[i])
-        A, B = unpack(R, start, d + 1), unpack(book.R, start, d + 1)
+    stats = estimators(np.full(4, 0.5)).stats
+    stats.R[:], stats.alone[:] = rng.standard_normal((2, stats.R.size))
+    stats.alone[stats.blocks[0]] = 0.0  # nothing is known of the first level but its start
+    stats.alone[stats.blocks[1:-1]] = 1.5
+    R, alone, lost = stats.R.copy(), stats.alone.copy(), np.full(4, 0.5)
+    stats.core.let_wander(0.1, 7, lost)
+    for i, d in enumerate(np.diff(stats.offsets).tolist()):
+        start = int(stats.blocks[i])
+        A, B = unpack(R, start, d + 1), unpack(stats.R, start, d + 1)
         V, theta = A[:d, :d] @ A[:d, :d].T, np.linalg.solve(A[:d, :d].T, A[d, :d])
         expected = np.linalg.inv(V)
-        expected[0, 0] += 0.1 * 7 / book.phi[book.offsets[i]] ** 2
+        expected[0, 0] += 0.1 * 7 / stats.phi[stats.offsets[i]] ** 2
         np.testing.assert_allclose(np.linalg.inv(B[:d, :d] @ B[:d, :d].T), expected, rtol=1e-6)
         np.testing.assert_allclose(np.linalg.solve(B[:d, :d].T, B[d, :d]), theta, rtol=1e-6)
         np.testing.assert_array_equal(B[:, 1:], A[:, 1:])
-        left = (book.alone[start] / alone[start]) ** 2 if i else 1.0
+        left = (stats.alone[start] / alone[start]) ** 2 if i else 1.0
         assert lost[i] == pytest.approx(1.5 - left)
     assert (lost[1:] > 0.5).all()
 
@@ -73,7 +73,7 @@ def test_a_learner_lets_levels_wander_between_epochs_and_keeps_its_estimates() -
     first = policy.problem.features.offsets[:-1]
     for i in range(4):
         expected = np.linalg.inv(V[i])
-        expected[0, 0] += 5 * 0.3 / learner.estimators.book.phi[first[i]] ** 2
+        expected[0, 0] += 5 * 0.3 / learner.estimators.stats.phi[first[i]] ** 2
         found = np.linalg.inv(learner.estimators.V(i))
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * expected[0, 0])
         np.testing.assert_allclose(learner.estimators.theta(i), theta[i], rtol=1e-6, atol=1e-6)
@@ -82,7 +82,9 @@ def test_a_learner_lets_levels_wander_between_epochs_and_keeps_its_estimates() -
 # How far they wander.
 
 
-def written(diary: Diary, book_state: NodewiseEstimators, g: float, seed: int, epochs: int) -> None:
+def written(
+    diary: Diary, stats_state: NodewiseEstimators, g: float, seed: int, epochs: int
+) -> None:
     """Epochs of 4 rounds at random states; the level of each criterion is a random walk."""
     rng = np.random.default_rng(seed)
     world = tt.worlds.quadratic(RING, seed=seed)
@@ -94,14 +96,14 @@ def written(diary: Diary, book_state: NodewiseEstimators, g: float, seed: int, e
             walk += np.sqrt(g) * SIGMA * rng.standard_normal(4)
             total += world.mean(state) + walk + SIGMA * rng.standard_normal(4)
         n = np.full(4, 4, np.int64)
-        diary.write(n, total / 4.0, book_state.problem.phi(state), 4)
+        diary.write(n, total / 4.0, stats_state.problem.phi(state), 4)
 
 
 def learned(g: float, seed: int, epochs: int = 30) -> float:
     found = estimators(np.full(4, 0.5))
-    diary = Diary(found.book)
+    diary = Diary(found.stats)
     written(diary, found, g, seed, epochs)
-    return diary.wander(found.book, scales())
+    return diary.wander(found.stats, scales())
 
 
 def test_levels_that_stay_do_not_wander_and_random_walks_do() -> None:
@@ -123,7 +125,7 @@ def test_the_likelihood_is_that_of_a_kalman_filter(seed: int) -> None:
     """Each epoch from those before, by plain covariances; epochs that some have not seen too."""
     rng = np.random.default_rng(seed)
     found = estimators(np.full(4, 0.5))
-    book, offsets = found.book, found.problem.features.offsets
+    stats, offsets = found.stats, found.problem.features.offsets
     T = 12
     states = rng.random((T, 4))
     phi = np.array([found.problem.phi(state) for state in states])
@@ -136,7 +138,7 @@ def test_the_likelihood_is_that_of_a_kalman_filter(seed: int) -> None:
 
     def likelihood(some: Ints) -> Array:
         features = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in some])
-        return book.core.likelihood(
+        return stats.core.likelihood(
             criteria=some,
             phi=np.ascontiguousarray(phi[:, features]),
             n=np.ascontiguousarray(n[:, some]),
@@ -151,7 +153,7 @@ def test_the_likelihood_is_that_of_a_kalman_filter(seed: int) -> None:
     total = np.zeros(GRID.size)
     for i in criteria.tolist():
         d = int(offsets[i + 1] - offsets[i])
-        A = unpack(book.R0, int(book.blocks[i]), d + 1)
+        A = unpack(stats.R0, int(stats.blocks[i]), d + 1)
         for a, g in enumerate(GRID):
             P = np.linalg.inv(A[:d, :d] @ A[:d, :d].T)
             theta = np.linalg.solve(A[:d, :d].T, A[d, :d])
@@ -177,17 +179,17 @@ def test_the_likelihood_is_that_of_a_kalman_filter(seed: int) -> None:
 
 def test_the_diary_keeps_the_last_epochs_and_goes_through_a_snapshot() -> None:
     found = estimators(np.full(4, 0.5))
-    diary, short = Diary(found.book), Diary(found.book)
+    diary, short = Diary(found.stats), Diary(found.stats)
     written(diary, found, 0.64, 1, EPOCHS)
     written(diary, found, 0.0, 2, EPOCHS)  # what was before is forgotten
     written(short, found, 0.0, 2, EPOCHS)
-    again = Diary(found.book)
+    again = Diary(found.stats)
     again.recall(diary.to_plain())
     for one, other in ((diary, short), (diary, again)):
         for name, x in one.to_plain().items():
             np.testing.assert_array_equal(x, other.to_plain()[name])
     assert len(diary.to_plain()["diary.rounds"]) == EPOCHS
-    assert again.wander(found.book, scales()) == diary.wander(found.book, scales()) < 0.005
+    assert again.wander(found.stats, scales()) == diary.wander(found.stats, scales()) < 0.005
 
 
 def test_only_features_with_a_level_first_wander() -> None:

@@ -82,7 +82,7 @@ def test_every_statistic_equals_direct_weighted_regression(seed: int) -> None:
             np.testing.assert_allclose(estimators.V(i), V, rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(estimators.theta(i), np.linalg.solve(V, b), atol=1e-9)
             gain = np.linalg.slogdet(V)[1] - d * np.log(reg[i])
-            assert estimators.book.gain[i] == pytest.approx(gain, abs=1e-9)
+            assert estimators.stats.gain[i] == pytest.approx(gain, abs=1e-9)
 
     def carry(sums: list[tuple[int, Array, float, int]]) -> None:
         """What was seen since the last flush goes in, with the mean weight of its rounds."""
@@ -149,7 +149,7 @@ def test_epochs_much_longer_than_the_memory_leave_nothing() -> None:
     V = 2.0 * np.eye(phi.size) + 10.0 * np.outer(phi, phi)
     np.testing.assert_allclose(estimators.V(0), V, rtol=1e-12, atol=1e-12)
     policy.tell([1.0], count=10**9)
-    assert np.isfinite(estimators.book.gain).all()
+    assert np.isfinite(estimators.stats.gain).all()
 
 
 def test_without_a_memory_nothing_changes() -> None:
@@ -174,9 +174,9 @@ def test_an_endless_memory_is_none() -> None:
     traces = [tt.play(policy, world, horizon=3000, path="rounds") for policy in policies]
     np.testing.assert_array_equal(traces[0].ends, traces[1].ends)
     np.testing.assert_allclose(traces[0].states, traces[1].states, atol=1e-7)
-    books = [policy.learner.estimators.book for policy in policies]
-    np.testing.assert_allclose(books[0].R, books[1].R, rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(books[0].gain, books[1].gain, rtol=1e-9)
+    stats = [policy.learner.estimators.stats for policy in policies]
+    np.testing.assert_allclose(stats[0].R, stats[1].R, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(stats[0].gain, stats[1].gain, rtol=1e-9)
     left, right = (trace.records for trace in traces)
     assert len(left) == len(right) >= 10
     for a, b in zip(left, right, strict=True):
@@ -249,7 +249,7 @@ def test_number_of_accruals(seed: int) -> None:
     trace = tt.play(policy, world, horizon=20_000, seed=seed)
     most = tt.theory.max_accruals([3], 20_000, memory=1000, reg=1.0)
     assert tt.theory.max_epochs([3], 20_000, reg=1.0) < 70 <= trace.attributions.sum() <= most < 112
-    gain = policy.learner.estimators.book.gain
+    gain = policy.learner.estimators.stats.gain
     assert (gain <= tt.theory.max_faded_gain([3], memory=1000, reg=1.0)).all()
 
 

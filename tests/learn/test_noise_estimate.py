@@ -90,8 +90,8 @@ def test_radii_from_their_formula() -> None:
     np.testing.assert_allclose(policy.learner.lcb.radii, np.sqrt(reg) * world.norms)
     tt.play(policy, world, horizon=500)
     policy.place(np.zeros(3))
-    book = policy.learner.estimators.book
-    for i, (squares, nu) in enumerate(zip(book.pure_error, book.pure_df, strict=True)):
+    sums = policy.learner.estimators.stats
+    for i, (squares, nu) in enumerate(zip(sums.pure_error, sums.pure_df, strict=True)):
         a = delta / 6 * 20 / (nu * (nu + 1))
         sigma_up = np.sqrt(squares / stats.chi2.ppf(a, nu))
         V = policy.learner.estimators.V(i)
@@ -116,12 +116,12 @@ def test_coverage_under_adaptive_play() -> None:
         )
         truth = np.split(world.theta, world.problem.features.offsets[1:-1])
         estimators, lcb = policy.learner.estimators, policy.learner.lcb
-        book, losses = estimators.book, losses_of(world, np.random.default_rng(run), 0)
+        sums, losses = estimators.stats, losses_of(world, np.random.default_rng(run), 0)
         missed = under = False
         while policy.rounds < 1300:  # from look to look
             losses.means.visit(policy.ask())
             policy.skip(policy.rounds_left(), losses.owed)
-            sigma_up = sigma_bound(book.pure_error, book.pure_df, delta / 6)
+            sigma_up = sigma_bound(sums.pure_error, sums.pure_df, delta / 6)
             under |= bool((sigma_up < SIGMAS).any())
             for i, theta in enumerate(truth):
                 R, _, _ = estimators.split(i)
@@ -130,7 +130,7 @@ def test_coverage_under_adaptive_play() -> None:
         failed += missed
         too_small += under
         late.append(sigma_up / SIGMAS)
-        assert (book.pure_df >= 1000).all()
+        assert (sums.pure_df >= 1000).all()
     assert looks > 300 * 10
     assert failed <= 90
     assert too_small <= 55
@@ -165,7 +165,7 @@ def test_the_start_stays_for_21_rounds(kind: str, cold_start: str) -> None:
     assert policy.learner.solved == 1
     assert np.isfinite(policy.learner.lcb.radii).all()
     policy.learner.absorb(world.problem.all_criteria)
-    np.testing.assert_array_equal(policy.learner.estimators.book.pure_df, 20)
+    np.testing.assert_array_equal(policy.learner.estimators.stats.pure_df, 20)
 
 
 def test_linucb_waits_as_well() -> None:
@@ -177,7 +177,7 @@ def test_linucb_waits_as_well() -> None:
         causes.append(told.cause)
         assert told.next_review == max(20 - t, 1)
     assert causes == ["none"] * 20 + ["trigger"] * 10
-    np.testing.assert_array_equal(policy.learner.estimators.book.pure_df, 20)
+    np.testing.assert_array_equal(policy.learner.estimators.stats.pure_df, 20)
 
 
 def test_a_rare_criterion_is_waited_for() -> None:
@@ -195,7 +195,7 @@ def test_a_rare_criterion_is_waited_for() -> None:
         assert policy.needs().min() == tt.learn.NEVER
         policy.tell(y)
     assert seen == 22
-    assert policy.learner.estimators.book.pure_df.tolist() == [62, 20, 62]
+    assert policy.learner.estimators.stats.pure_df.tolist() == [62, 20, 62]
     batches = tt.LazyGraphLinUCB(world.problem, start=np.full(3, 0.5), radius=unknown(world))
     for _ in range(20):
         assert batches.tell(world.draw(batches.ask(), rng), count=1000).cause == "none"

@@ -180,7 +180,7 @@ def test_V_begins_anew_where_it_is_told_with_all_data() -> None:
         np.testing.assert_allclose(found.theta(i), np.linalg.solve(V, b), rtol=1e-5, atol=1e-6)
         _, logdet = np.linalg.slogdet(V)
         _, before = np.linalg.slogdet(ratio[i] * K_of(problem, i))
-        assert found.book.gain[i] == pytest.approx(logdet - before, abs=1e-6)
+        assert found.stats.gain[i] == pytest.approx(logdet - before, abs=1e-6)
 
 
 # Spread and noise.
@@ -212,7 +212,7 @@ def test_the_likelihood_is_that_of_the_losses() -> None:
     from trimtab.learn import empirical_bayes as eb
 
     ((criteria, spectrum),) = eb._spectra(
-        found.book, found.book.alone, np.zeros(1), prior, prior.roots[prior.usual]
+        found.stats, found.stats.alone, np.zeros(1), prior, prior.roots[prior.usual]
     )
     tables = []
     for S, noise in ((spread, sigma), (1.0, 0.2), (0.3, 2.0)):
@@ -250,7 +250,7 @@ def test_what_is_told_is_not_learned() -> None:
     problem = tt.Problem(ring(4))
     found, _ = data(problem)
     told = tt.Prior(spread=2.0, sigma=0.3).bind(problem)
-    scales = learned(found.book, found.book.alone, told, None, np.zeros(4))
+    scales = learned(found.stats, found.stats.alone, told, None, np.zeros(4))
     np.testing.assert_array_equal(scales.spread, 2.0)
     np.testing.assert_array_equal(scales.sigma, 0.3)
     assert scales.doubt == 0.0
@@ -417,12 +417,12 @@ def test_a_wild_loss_is_cut_and_what_was_cut_is_known() -> None:
     rng = np.random.default_rng(0)
     for _ in range(40):
         policy.tell(0.1 * rng.standard_normal(1))
-    book = policy.learner.estimators.book
+    stats = policy.learner.estimators.stats
     state, before = policy.ask(), policy.learner.estimators.frozen()[1] * 1.0
     policy.tell([50.0])
-    assert book.cut[0] == 1
-    assert book.excess[0] == pytest.approx(50.0 - book.high[0])
-    assert book.high[0] - book.low[0] < 2.5 * CUT * 0.2
+    assert stats.cut[0] == 1
+    assert stats.excess[0] == pytest.approx(50.0 - stats.high[0])
+    assert stats.high[0] - stats.low[0] < 2.5 * CUT * 0.2
     n, after = policy.learner.estimators.frozen()
     assert np.array_equal(state, policy.ask())
     assert n[0] * (after - before)[0] < 1.0  # not 50
@@ -444,10 +444,10 @@ def test_spikes_ring_nothing_and_changes_do() -> None:
     worlds = [tt.worlds.quadratic(ring(4), seed=seed) for seed in (1, 2)]
     policy = tt.SteadyGraphLinUCB(worlds[0].problem, start=[0.5] * 4)
     assert "alarm" not in play_on(policy, worlds[0].mean, 1000, 0)
-    gain = policy.learner.estimators.book.gain.sum()
+    gain = policy.learner.estimators.stats.gain.sum()
     causes = play_on(policy, lambda s: worlds[1].mean(s) + 1.0, 300, 1)
     assert "alarm" in causes
-    assert policy.learner.estimators.book.gain.sum() < gain + 1.0  # it widened
+    assert policy.learner.estimators.stats.gain.sum() < gain + 1.0  # it widened
     assert alarm.RING > 0.0
 
 

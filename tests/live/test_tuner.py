@@ -106,13 +106,13 @@ def test_without_guards_it_is_the_policy_itself(tmp_path: Path, clock: Clock) ->
     with tuner_at(tmp_path, clock, FREE, seed=3) as tuner:
         for i in range(150):
             decision = tuner.ask()
-            state = tuner._replica.ledger.state
+            state = tuner._projection.tuner_state.state
             assert state == policy.ask().tolist()
             told = world(decision.values, np.random.default_rng(i))
             tuner.tell(decision.id, told)
             policy.tell(FREE.losses(told))
         assert tuner.status().moves > 5
-        assert tuner._replica.learned.policy.certificate == policy.certificate
+        assert tuner._projection.learned.policy.certificate == policy.certificate
 
 
 @pytest.mark.parametrize("told", [False, True], ids=["told nothing", "told something"])
@@ -128,8 +128,8 @@ def test_every_policy_of_a_spec_can_be_tuned_with(
     spec = spec_with(policy={"kind": kind, **(needed.get(kind, {}) if told else {})})
     with tuner_at(tmp_path, clock, spec) as tuner:
         made = play(tuner, clock, 25)
-        content = tuner._replica.content()
-        again = type(tuner._replica).from_snapshot(_snapshot(tuner, content))
+        content = tuner._projection.content()
+        again = type(tuner._projection).from_snapshot(_snapshot(tuner, content))
         assert again is not None
         assert again.content() == content
         assert (len([d for d in made if d.changed]) > 0) == (kind != "FixedState")
@@ -140,7 +140,7 @@ def test_every_policy_of_a_spec_can_be_tuned_with(
 def _snapshot(tuner: tt.Tuner, content: bytes) -> Any:
     from trimtab.live.store.snapshot_table import Snapshot
 
-    return Snapshot(tuner._replica.number, bytes(32), content)
+    return Snapshot(tuner._projection.number, bytes(32), content)
 
 
 # Telling.
@@ -163,7 +163,7 @@ def test_what_is_told_in_parts_late_and_out_of_order_is_learned_all_the_same(
                     for name in sorted(told):
                         tuner.tell(id, {name: told[name]}, count=i + 1)
                         seen.append((x, {name: [told[name], None, i + 1]}))
-                    late += x.tolist() != tuner._replica.ledger.state
+                    late += x.tolist() != tuner._projection.tuner_state.state
                 del waiting[:4]
         assert tuner.status().moves > 1
         assert late > 1
@@ -254,8 +254,8 @@ def test_a_tell_for_a_decision_that_is_long_gone(
     with tuner_at(tmp_path, clock, spec) as tuner:
         old = tuner.ask("slow")
         play(tuner, clock, 30)
-        assert len(tuner._replica.ledger.trials) == 5
-        assert tuner._replica.ledger.state != spec.start.tolist()
+        assert len(tuner._projection.tuner_state.trials) == 5
+        assert tuner._projection.tuner_state.state != spec.start.tolist()
         assert tuner.tell(old.id, {"latency": 111.0}).events
         assert tuner.tell(old.id, {"latency": 111.0}).repeated
         with pytest.raises(tt.Conflict):
@@ -304,10 +304,10 @@ def test_corrections_replay(tmp_path: Path, clock: Clock) -> None:
         assert tuner.status().corrections == 2
         assert_same(matrices(tuner), direct(spec, seen))
         tuner.tell(made[5].id, {"sales": 4.0}, correct=True)
-        content = tuner._replica.content()
+        content = tuner._projection.content()
     with tuner_at(tmp_path, clock, spec) as again:
         assert again.explain(made[5].id).told["sales"] == [4.0, None, 1]
-        assert len(again._replica.content()) == len(content)
+        assert len(again._projection.content()) == len(content)
     with open_journal(tmp_path / "a.db", read_only=True) as journal:
         assert replay(journal, "shop").same
 
@@ -334,8 +334,8 @@ def test_attach(tmp_path: Path, clock: Clock) -> None:
                 tuner.attach(wrong)  # type: ignore[arg-type]
         assert tuner.status().events == number
         tuner.tell(open_one.id, {"latency": 90.0})  # late, and learned where it was played
-        learner = tuner._replica.learned
-        assert learner.deployed == tuner._replica.ledger.state
+        learner = tuner._projection.learned
+        assert learner.deployed == tuner._projection.tuner_state.state
 
 
 def test_pause_and_resume_without_a_bump(tmp_path: Path, clock: Clock) -> None:
@@ -455,20 +455,20 @@ def test_snapshots_are_a_cache(
     with tuner_at(tmp_path, clock) as tuner:
         play(tuner, clock, 40)
         expected = tuner.ask()
-        content = tuner._replica.content()
+        content = tuner._projection.content()
     with open_journal(tmp_path / "a.db") as journal:
         snapshot = journal.load_snapshot("shop")
         assert snapshot is not None
         assert 20 < snapshot.number <= journal.last("shop")
     with tuner_at(tmp_path, clock) as again:
         assert again.ask() == expected
-        assert again._replica.content() == content
+        assert again._projection.content() == content
     with open_journal(tmp_path / "a.db") as journal:
         journal.save_snapshot("shop", number=journal.last("shop"), content=b"nonsense")
     with pytest.warns(UserWarning, match="all events are replayed instead"):
         replayed = tuner_at(tmp_path, clock)
     assert replayed.ask() == expected
-    assert replayed._replica.content() == content
+    assert replayed._projection.content() == content
     replayed.close()
 
 
@@ -499,7 +499,7 @@ def test_an_interrupted_look_is_made_again(
     """Ctrl-C in the middle of learning; the same object goes on as if nothing had been."""
     with tuner_at(tmp_path, clock, FREE) as tuner:
         play(tuner, clock, 6)
-        policy = type(tuner._replica.learned.policy)
+        policy = type(tuner._projection.learned.policy)
         tell = policy.tell
 
         def interrupted(*arguments: Any, **options: Any) -> None:
@@ -513,10 +513,10 @@ def test_an_interrupted_look_is_made_again(
             tuner.ask()
         monkeypatch.undo()
         decision = tuner.ask()
-        content = tuner._replica.content()
+        content = tuner._projection.content()
     with tuner_at(tmp_path, clock, FREE) as again:
         assert again.ask() == decision
-        assert again._replica.content() == content
+        assert again._projection.content() == content
 
 
 # Shadow.

@@ -117,7 +117,7 @@ def test_a_table_of_the_past(spec: str, tmp_path: Path) -> None:
 def test_a_journal_that_comes_out_otherwise(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run("ask", spec)
     run("tell", spec, "shop-2", "latency=120")
-    monkeypatch.setattr("trimtab.live.planning.waits", lambda ledger: ["other reasons"])
+    monkeypatch.setattr("trimtab.live.planning.waits", lambda tuner_state: ["other reasons"])
     run("ask", spec)
     monkeypatch.undo()
     result = run("replay", spec)

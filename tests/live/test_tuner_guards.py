@@ -158,7 +158,7 @@ def test_rollbacks_become_rare(tmp_path: Path, clock: Clock) -> None:
             tuner.tell(decision.id, told | {"errors": 1.0 if good else 9.0})
         assert 3 <= tuner.status().rollbacks <= 8  # log2(150) = 7.2
         tuner.resume()
-        assert tuner._replica.ledger.wait_until == 0
+        assert tuner._projection.tuner_state.wait_until == 0
 
 
 def test_a_signal_pauses(tmp_path: Path, clock: Clock) -> None:
@@ -221,15 +221,15 @@ def test_metrics_are_not_learned_from_before_they_are_steady(tmp_path: Path, clo
         decision = tuner.ask()
         clock.wait(minutes=59)
         tuner.tell(decision.id, {"latency": 90.0})
-        rounds = tuner._replica.learned.policy.rounds
+        rounds = tuner._projection.learned.policy.rounds
         assert rounds == 0
         clock.wait(minutes=1)
         tuner.tell(decision.id, {"sales": 5.0})  # measured when it was steady
-        assert tuner._replica.learned.policy.rounds == 1
+        assert tuner._projection.learned.policy.rounds == 1
         tuner.attach({"ttl": 500})
         clock.wait(days=1)
         tuner.tell(tuner.ask("b").id, {"latency": 90.0})
-        assert tuner._replica.learned.policy.rounds == 2
+        assert tuner._projection.learned.policy.rounds == 2
         late = tuner.ask("c")
         tuner.attach({"ttl": 600})
         unsteady = tuner.ask("d")
@@ -237,12 +237,12 @@ def test_metrics_are_not_learned_from_before_they_are_steady(tmp_path: Path, clo
         tuner.attach({"ttl": 700})
         clock.wait(days=1)
         tuner.tell(unsteady.id, {"latency": 90.0})  # late, of a state that never was steady
-        learner = tuner._replica.learned.policy.learner
+        learner = tuner._projection.learned.policy.learner
         learner.absorb(learner.problem.all_criteria)
-        before = learner.estimators.book.data.sum()
+        before = learner.estimators.stats.data.sum()
         tuner.tell(late.id, {"latency": 90.0})
-        learner = tuner._replica.learned.policy.learner
-        assert learner.estimators.book.data.sum() == before + 1
+        learner = tuner._projection.learned.policy.learner
+        assert learner.estimators.stats.data.sum() == before + 1
 
 
 def test_all_is_well_only_once_metrics_are_steady(tmp_path: Path, clock: Clock) -> None:

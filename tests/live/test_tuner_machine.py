@@ -242,7 +242,7 @@ class Machine(RuleBasedStateMachine):
         """The process is gone, another one goes on; it leaves nothing but the files."""
         self.opened()
         for client, held in self.open.items():
-            ours = self.tuner._replica.ledger.clients.get(client or "")
+            ours = self.tuner._projection.tuner_state.clients.get(client or "")
             assert ours == int(held.decision.id.rpartition("-")[2])
 
     @rule(rounds=st.integers(2, 6))
@@ -265,7 +265,10 @@ class Machine(RuleBasedStateMachine):
                 if made.settled
             ]
             with tt.Tuner(SPEC, storage=str(self.folder / "a.db"), read_only=True) as other:
-                assert other._replica.ledger.plain() == self.tuner._replica.ledger.plain()
+                assert (
+                    other._projection.tuner_state.plain()
+                    == self.tuner._projection.tuner_state.plain()
+                )
                 assert_same(matrices(other), direct(SPEC, seen))
             with open_journal(self.folder / "a.db", read_only=True) as journal:
                 assert replay(journal, "shop").same

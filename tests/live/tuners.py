@@ -76,8 +76,8 @@ class Clock:
     def __call__(self) -> datetime:
         return self.now
 
-    def wait(self, **span: float) -> None:
-        self.now += timedelta(**span)
+    def wait(self, **duration: float) -> None:
+        self.now += timedelta(**duration)
 
 
 def spec_with(**changes: Any) -> Spec:
@@ -123,7 +123,7 @@ def play(tuner: tt.Tuner, clock: Clock, rounds: int, *, seed: int = 0, **wait: f
 
 def matrices(tuner: tt.Tuner) -> Moments:
     """V, b and log det of every objective, after all that was told."""
-    learned = tuner._replica.learned
+    learned = tuner._projection.learned
     learned._place()
     learner = learned.policy.learner
     learner.absorb(learner.problem.all_criteria)

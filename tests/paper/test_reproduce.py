@@ -98,9 +98,9 @@ def test_ringing_clocks_reset_alone() -> None:
     rng = np.random.default_rng(0)
     partly = 0
     for _ in range(200):
-        before = policy.learner.estimators.book.since.copy()
+        before = policy.learner.estimators.stats.since.copy()
         told = policy.tell(world.draw(policy.ask(), rng))
-        after = policy.learner.estimators.book.since
+        after = policy.learner.estimators.stats.since
         assert (after[told.triggered] == 0.0).all()
         others = np.setdiff1d(np.arange(3), told.triggered)
         assert (after[others] >= before[others]).all()

@@ -264,7 +264,9 @@ def test_if_every_edge_is_included_it_is_the_inner_policy_on_the_same_data(radiu
     for left, right in zip(drive(policy, 80, 5), drive(plain, 80, 5), strict=True):
         np.testing.assert_array_equal(left[0], right[0])
         assert left[1:] == right[1:]
-    np.testing.assert_array_equal(policy.learner.estimators.book.R, plain.learner.estimators.book.R)
+    np.testing.assert_array_equal(
+        policy.learner.estimators.stats.R, plain.learner.estimators.stats.R
+    )
 
 
 # Odd problems and odd input

@@ -136,11 +136,11 @@ def test_refit_is_the_regression_on_the_smaller_scopes(basis: Basis) -> None:
     )
     for datum in noise(problem, np.random.default_rng(5), states=30):
         direct.add_elsewhere(datum.losses, datum.count, datum.state)
-    np.testing.assert_allclose(saved["R"], direct.book.R, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(saved["gain"], direct.book.gain, rtol=1e-9)
-    np.testing.assert_array_equal(saved["seen"], direct.book.seen)
-    lo, hi = large.book.blocks[2:4]
-    np.testing.assert_array_equal(saved["R"][-(hi - lo) :], large.book.R[lo:hi])  # to the bit
+    np.testing.assert_allclose(saved["R"], direct.stats.R, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(saved["gain"], direct.stats.gain, rtol=1e-9)
+    np.testing.assert_array_equal(saved["seen"], direct.stats.seen)
+    lo, hi = large.stats.blocks[2:4]
+    np.testing.assert_array_equal(saved["R"][-(hi - lo) :], large.stats.R[lo:hi])  # to the bit
     kept, ratio = kept_features(problem, smaller, 0)
     cut = large.theta(0)[kept] / ratio
     assert np.abs(direct.theta(0) - cut).max() > 1e-3 * np.abs(cut).max()  # it is not the old one
@@ -174,7 +174,7 @@ def test_a_refitted_learner_goes_on_from_the_same_data(due: bool) -> None:
         beta = 0.3 * np.sqrt(gain + 2 * np.log(3 / 0.01)) + np.sqrt(0.1) * 4.0
         assert new.lcb.radii[i] == pytest.approx(beta, rel=1e-9)
         phi = world.problem.phi(old.state)[world.problem.features.offsets[i] :][kept]
-        assert new.estimators.book.spread[i] == pytest.approx(
+        assert new.estimators.stats.spread[i] == pytest.approx(
             phi @ np.linalg.inv(V) @ phi, rel=1e-6
         )
 

@@ -284,8 +284,8 @@ def test_the_criterion_that_rang_starts_anew_and_the_others_keep_all_they_know()
     fresh_V = reg[1] * np.eye(int(worlds[0].problem.dims[1]))
     np.testing.assert_allclose(estimators.V(1), fresh_V, rtol=1e-15, atol=0.0)
     np.testing.assert_array_equal(estimators.theta(1), 0.0)
-    assert estimators.book.seen.tolist() == [policy.rounds, 0, policy.rounds]
-    assert estimators.book.gain[1] == 0.0
+    assert estimators.stats.seen.tolist() == [policy.rounds, 0, policy.rounds]
+    assert estimators.stats.gain[1] == 0.0
     fresh = tt.Confidence(sigma=SIGMA, norm=confidence(*worlds).norm).bind(3)
     assert policy.learner.lcb.radii[1] == pytest.approx(
         fresh.radii(estimators.evidence(np.array([1])))[0]

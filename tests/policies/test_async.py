@@ -30,12 +30,12 @@ def test_only_the_scopes_of_triggering_criteria_move() -> None:
         rng = np.random.default_rng(seed)
         for _ in range(500):
             before = policy.ask()
-            since = policy.learner.estimators.book.since.copy()
+            since = policy.learner.estimators.stats.since.copy()
             told = policy.tell(world.draw(before, rng))
             changed = np.flatnonzero(policy.ask() != before)
             scopes = {int(j) for i in told.triggered for j in world.problem.graph.scope(int(i))}
             assert set(changed.tolist()) <= scopes
-            after = policy.learner.estimators.book.since
+            after = policy.learner.estimators.stats.since
             assert (after[told.triggered] == 0.0).all()
             others = np.setdiff1d(np.arange(8), told.triggered)
             assert (after[others] >= since[others]).all()  # nobody else's clock is reset
@@ -118,7 +118,7 @@ def test_async_theorem_part_c(k: int) -> None:
         bound = float(trace.attributions @ sizes)
         assert 0.0 < trace.movement <= bound <= sizes.max() * trace.attributions.sum()
         assert trace.move_cost <= 0.5 * bound
-        gains = policy.learner.estimators.book.gain
+        gains = policy.learner.estimators.stats.gain
         assert (trace.attributions <= gains / np.log(2.0) + 1.0).all()
 
 

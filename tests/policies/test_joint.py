@@ -500,11 +500,11 @@ def test_isolated_criteria_share_nothing() -> None:
     learner = policy.learner
     learner.absorb(world.problem.all_criteria)
     learner.estimators.measure(world.problem.all_criteria)
-    np.testing.assert_allclose(learner.joint.mean, learner.estimators.book.mean, rtol=1e-9)
+    np.testing.assert_allclose(learner.joint.mean, learner.estimators.stats.mean, rtol=1e-9)
     np.testing.assert_allclose(
-        learner.joint.G, np.diag(learner.estimators.book.spread), rtol=1e-8, atol=1e-15
+        learner.joint.G, np.diag(learner.estimators.stats.spread), rtol=1e-8, atol=1e-15
     )
-    assert learner.joint.gain == pytest.approx(learner.estimators.book.gain.sum(), rel=1e-10)
+    assert learner.joint.gain == pytest.approx(learner.estimators.stats.gain.sum(), rel=1e-10)
 
 
 # Playing.

@@ -86,8 +86,8 @@ def test_estimates_know_nothing_of_pending_rounds() -> None:
     assert left.certificate == right.certificate
     assert left.rounds == right.rounds == 37
     for x, y in (
-        (left.learner.estimators.book.R, right.learner.estimators.book.R),
-        (left.learner.estimators.book.seen, right.learner.estimators.book.seen),
+        (left.learner.estimators.stats.R, right.learner.estimators.stats.R),
+        (left.learner.estimators.stats.seen, right.learner.estimators.stats.seen),
         (left.learner.lcb.radii, right.learner.lcb.radii),
     ):
         np.testing.assert_array_equal(x, y)
@@ -100,7 +100,7 @@ def test_estimates_know_nothing_of_pending_rounds() -> None:
         found = means_at(left.learner, states)
     np.testing.assert_allclose(found, means_at(right.learner, states), rtol=0.0, atol=1e-9)
     np.testing.assert_array_equal(
-        left.learner.estimators.book.R, right.learner.estimators.book.R
+        left.learner.estimators.stats.R, right.learner.estimators.stats.R
     )  # nothing is left of it
 
 
@@ -124,7 +124,7 @@ def test_widths_shrink_as_if_the_expected_losses_had_come() -> None:
     for state, count in left.learner.pending:
         phi = np.split(right.problem.phi(state), right.problem.features.offsets[1:-1])
         mean = np.array([phi[i] @ estimators.theta(i) for i in range(4)])
-        estimators.add_elsewhere(mean + estimators.book.offset, count, state)
+        estimators.add_elsewhere(mean + estimators.stats.offset, count, state)
     before = spreads(left, states)
     with left.learner.foreseeing():
         found = spreads(left, states)
@@ -159,12 +159,12 @@ def test_losses_of_10_keep_the_mean_at_10_whatever_is_pending() -> None:
         policy.learner.observe(10.0 + 0.1 * rng.standard_normal(2), played=None, count=1)
         policy.learner.observe(None, played=None, count=1)
     policy.learner.absorb(policy.problem.all_criteria)
-    book = policy.learner.estimators.book
-    np.testing.assert_allclose(book.mean + book.offset, 10.0, atol=0.2)
+    stats = policy.learner.estimators.stats
+    np.testing.assert_allclose(stats.mean + stats.offset, 10.0, atol=0.2)
     with policy.learner.foreseeing():
         phi = policy.problem.phi(HERE)
         for i, mine in enumerate(np.split(phi, policy.problem.features.offsets[1:-1])):
-            here = mine @ policy.learner.estimators.theta(i) + book.offset[i]
+            here = mine @ policy.learner.estimators.theta(i) + stats.offset[i]
             assert here == pytest.approx(10.0, abs=0.2)
 
 
@@ -227,7 +227,7 @@ def test_a_late_answer_teaches_of_the_state_that_was_played() -> None:
     policy.tell([0.1, 0.2], played=HERE)
     assert policy.rounds == 1
     assert not policy.learner.pending
-    np.testing.assert_array_equal(policy.learner.estimators.book.seen, 1)
+    np.testing.assert_array_equal(policy.learner.estimators.stats.seen, 1)
     np.testing.assert_array_equal(policy.learner.estimators.frozen()[0], 0)
 
 

@@ -21,8 +21,8 @@ from trimtab.policies.pooled.pools import Pools, alike
 def statistics(policy: tt.PooledGraphLinUCB) -> dict[str, Array]:
     """What the groups have learned, everything flushed."""
     policy.learner.absorb(policy.learner.problem.all_criteria)
-    book = policy.learner.estimators.book
-    return {name: getattr(book, name).copy() for name in ("R", "seen", "pure_error", "pure_df")}
+    stats = policy.learner.estimators.stats
+    return {name: getattr(stats, name).copy() for name in ("R", "seen", "pure_error", "pure_df")}
 
 
 def test_a_group_learns_from_a_round_only_if_all_its_members_were_seen() -> None:
@@ -62,10 +62,10 @@ def test_unknown_noise_is_that_of_the_sum_however_its_parts_depend() -> None:
     rows = rng.normal(size=(21, 6)) @ rng.normal(size=(6, 6))
     causes = [policy.tell(row).cause for row in rows]
     assert causes == ["none"] * 20 + ["trigger"]  # the start state stays for 21 rounds
-    book = policy.learner.estimators.book
+    stats = policy.learner.estimators.stats
     for g, members in enumerate(policy.groups):
         y = rows[:, members] @ shares[members]
-        assert book.pure_error[g] == pytest.approx(((y - y.mean()) ** 2).sum())
+        assert stats.pure_error[g] == pytest.approx(((y - y.mean()) ** 2).sum())
     rule = policy.learner.lcb.radius
     assert isinstance(rule, BoundConfidence)
     assert rule.sigma is None
@@ -83,7 +83,7 @@ def test_the_naive_reduction_is_charged_for_rounds_without_a_total() -> None:
         policy.tell(losses, count=count)
         assert policy.certificate.bound == pytest.approx(before + np.max(count) * rate)
     assert policy.rounds == 14
-    assert policy.learner.estimators.book.seen[0] == 2
+    assert policy.learner.estimators.stats.seen[0] == 2
 
 
 # Jumps

@@ -211,8 +211,8 @@ def test_the_width_shrinks_by_more_than_the_root(m: int, measured: float) -> Non
         state, losses = problem.domain.sample(rng), rng.normal(size=m)
         for policy in (pooled, alone):
             policy.tell(losses, played=state, count=4)
-    gain = pooled.learner.estimators.book.gain[0]
-    assert alone.learner.estimators.book.gain[-1] == pytest.approx(gain)
+    gain = pooled.learner.estimators.stats.gain[0]
+    assert alone.learner.estimators.stats.gain[-1] == pytest.approx(gain)
     assert 18.0 < gain < 28.0
     for state in problem.domain.sample(rng), problem.domain.high:
         ratio = alone.learner.lcb.width(state) / pooled.learner.lcb.width(state)

@@ -168,7 +168,7 @@ def test_after_the_warm_up_the_regressions_are_those_of_the_learned_scopes() -> 
         np.testing.assert_allclose(learner.estimators.V(i), direct.V(i), rtol=1e-6, atol=1e-6)
         theta = direct.theta(i)
         np.testing.assert_allclose(learner.estimators.theta(i), theta, rtol=0.05, atol=0.05)
-        assert learner.estimators.book.gain[i] == pytest.approx(direct.book.gain[i], rel=1e-6)
+        assert learner.estimators.stats.gain[i] == pytest.approx(direct.stats.gain[i], rel=1e-6)
 
 
 def test_what_a_dependency_is_at_least_is_learned_with_the_spread() -> None:
@@ -285,7 +285,7 @@ def test_the_joint_estimate_is_the_posterior_by_a_slower_route() -> None:
     factors, prior, scales = learner.options.factors, learner.joint.prior, learner.joint_scales
     assert prior is not None
     assert scales is not None
-    first, w = learner.estimators.book.offset, policy.problem.weights
+    first, w = learner.estimators.stats.offset, policy.problem.weights
     V = scales.ratio * prior.L @ prior.L.T
     b = scales.sigma * np.sqrt(scales.ratio) * prior.L @ prior.mean
     for state, y in seen:

@@ -281,7 +281,7 @@ def test_theorem_1_prime_bounds_regret_and_movement_together(
         learner = policy.learner
         two_widths = theory.prediction_regret(
             learner.lcb.radii,
-            learner.estimators.book.gain,
+            learner.estimators.stats.gain,
             T,
             reg=0.3,
             bound=problem.features.bounds,

@@ -137,13 +137,13 @@ def assert_totals_agree(world: World, make: Callable[[], LazyPolicy], seeds: int
                 path=path,
             )
             policy.place(np.zeros(world.problem.knobs))
-            book = policy.learner.estimators.book
+            sums = policy.learner.estimators.stats
             rows.append(
                 [
                     trace.regret,
                     trace.movement,
                     trace.solves,
-                    book.pure_error.sum(),
+                    sums.pure_error.sum(),
                     trace.states[-1].sum(),
                 ]
             )
@@ -248,4 +248,4 @@ def test_an_interrupted_run_owes_nothing() -> None:
     with pytest.raises(KeyboardInterrupt):
         tt.play(policy, world, horizon=10**6, progress=stop)
     estimators = policy.learner.estimators
-    assert not (estimators.book.counters[1] + estimators.book.owed).any()
+    assert not (estimators.stats.counters[1] + estimators.stats.owed).any()

@@ -165,9 +165,9 @@ def test_what_a_batch_does_not_show_is_missing() -> None:
     assert max(either) < missing[3] < sum(either)
     policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5] * 3, radius=0.3)
     trace = tt.play(policy, world, horizon=300, seed=1)
-    book = policy.learner.estimators.book
+    stats = policy.learner.estimators.stats
     assert trace.horizon == 300
-    assert int(book.data[3]) < int(book.data[0])
+    assert int(stats.data[3]) < int(stats.data[0])
 
 
 # The best thresholds.

@@ -138,7 +138,7 @@ def test_theorem_1_prime() -> None:
             part = slice(*problem.features.offsets[i : i + 2])
             miss = learner.estimators.theta(i) - world.theta[part]
             assert miss @ learner.estimators.V(i) @ miss <= lcb.radii[i] ** 2
-        gains = learner.estimators.book.gain
+        gains = learner.estimators.stats.gain
         realised = theory.prediction_regret(lcb.radii, gains, T, reg=reg)
         worst = theory.prediction_regret(
             lcb.radii, theory.max_gain(problem.dims, T, reg=reg), T, reg=reg

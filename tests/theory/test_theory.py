@@ -338,7 +338,7 @@ def test_radii_are_those_of_a_policy(form: Any) -> None:
         policy.tell([0.1, 0.2, 0.3])
     policy.learner.absorb(problem.all_criteria)
     if form == "logdet":
-        gains = policy.learner.estimators.book.gain
+        gains = policy.learner.estimators.stats.gain
         found = theory.confidence_radius(gains, reg=0.7, **known)
     else:
         L = problem.features.bounds
@@ -426,7 +426,7 @@ def test_movement_of_local_updates() -> None:
     policy = tt.AsyncLazyGraphLinUCB(problem, start=[0.5] * 5, radius=radius, review=False)
     trace = tt.play(policy, world, horizon=20_000, seed=1)
     policy.learner.absorb(problem.all_criteria)
-    gains = policy.learner.estimators.book.gain
+    gains = policy.learner.estimators.stats.gain
     local, cold = theory.local_movement(3.0, gains), problem.domain.diameter
     assert 5.0 < trace.movement <= local + cold
     worst = theory.max_gain(problem.dims, 20_000, reg=1.0, bound=problem.features.bounds)

@@ -39,44 +39,44 @@ class Beliefs:
         self.wander = 0.0  # g, see `level`
         self.heard = np.zeros((4, m))  # by the alarm, at the deployed state: see `alarm.changed`
         self.levels = bool((prior.constant == 0).all())  # whether levels may wander
-        self._diary = Diary(estimators.book)
+        self._diary = Diary(estimators.stats)
         self._lost = np.zeros(m)  # degrees of freedom
         self._levelled = 0  # the clock when levels last wandered
 
     def end_epoch(self, clock: int) -> None:
         """The sums of all criteria are about to go into their factors: levels have wandered."""
-        book, rounds = self._estimators.book, clock - self._levelled
+        stats, rounds = self._estimators.stats, clock - self._levelled
         if not self.levels or not rounds:
             return
         self._levelled = clock
         if self.wander > 0.0:
-            book.core.let_wander(self.wander, rounds, self._lost)
+            stats.core.let_wander(self.wander, rounds, self._lost)
         n, mean = self._estimators.frozen()
         if n.any():
-            self._diary.write(n, mean, book.phi, rounds)
+            self._diary.write(n, mean, stats.phi, rounds)
 
     def relearn(self, clock: int) -> Array | None:
         """Learn spread and noise anew, as long as they are in doubt; the widths that follow."""
-        estimators, book = self._estimators, self._estimators.book
-        if not book.data.any():
+        estimators, stats = self._estimators, self._estimators.stats
+        if not stats.data.any():
             return None
         if self.scales is None:
             estimators.forget(self._spiked())
-        if self.scales is None or self.scales.doubt > SURE or book.seen.min() < SURE_ROUNDS:
+        if self.scales is None or self.scales.doubt > SURE or stats.seen.min() < SURE_ROUNDS:
             last = None if self.scales is None else self.scales.sigma
-            self.scales = learned(book, book.alone, self._prior, last, self._lost)
+            self.scales = learned(stats, stats.alone, self._prior, last, self._lost)
             self.begin_anew()
         if self.levels:
-            self.wander = self._diary.wander(book, self.scales)
+            self.wander = self._diary.wander(stats, self.scales)
         return np.asarray(KAPPA * np.sqrt(np.log(e + clock / KAPPA_ROUNDS)) * self.scales.sigma)
 
     def _spiked(self) -> Ints:
         """The criteria whose few first losses vary so much more than others' that one is wild."""
-        book = self._estimators.book
-        seen = (book.pure_df > 0) & (book.pure_error > 0.0)
+        stats = self._estimators.stats
+        seen = (stats.pure_df > 0) & (stats.pure_error > 0.0)
         if self._prior.sigma is not None or seen.sum() < SEVERAL:
             return NOBODY
-        noise = np.sqrt(book.pure_error / np.maximum(book.pure_df, 1)) / self._prior.unit
+        noise = np.sqrt(stats.pure_error / np.maximum(stats.pure_df, 1)) / self._prior.unit
         return np.flatnonzero(seen & (noise > ODD * np.median(noise[seen])))
 
     def begin_anew(self) -> None:
@@ -91,7 +91,7 @@ class Beliefs:
         """Beyond what a loss is cut, once spread and noise are known."""
         if self.scales is None:
             return None
-        seen = self._estimators.book.seen
+        seen = self._estimators.stats.seen
         far = np.where(seen >= CUT_FROM, CUT * (1.0 + 3.0 / (seen + 1.0)), np.inf)
         return Limits(self.scales.sigma, MISFIT * self.scales.spread, far)
 

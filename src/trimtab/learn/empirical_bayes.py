@@ -21,7 +21,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.learn.prior import BoundPrior, Prior
-from trimtab.learn.statistics import Book
+from trimtab.learn.statistics import Statistics
 
 SPREAD, SPREAD_SD = 12.0, 1.2  # of the spread, in units of the typical noise, and of its log
 BEND_SD = 0.6  # of the log of how much losses bend beyond a quadratic
@@ -47,19 +47,21 @@ class Scales:
         return np.asarray((self.sigma / self.spread) ** 2)
 
 
-def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None, lost: Array) -> Scales:
+def learned(
+    stats: Statistics, data: Array, prior: BoundPrior, last: Array | None, lost: Array
+) -> Scales:
     """Spread and noise of all criteria.
 
     Args:
-        book: the counts, and the pure error.
-        data: the data-only factors, laid out as those of the book.
+        stats: the counts, and the pure error.
+        data: the data-only factors, laid out as those of the stats.
         prior: what is known of them, and their units.
         last: the noise as it was learned before, (m,), or None.
     """
-    guess = _guess(book, prior) if last is None else last
+    guess = _guess(stats, prior) if last is None else last
     typical = float(np.median(guess / prior.unit))
     spreads = SPREAD * typical * np.exp(SPREADS)  # in units
-    fits = [_fit(book, data, lost, prior, roots, guess, spreads, typical) for roots in prior.roots]
+    fits = [_fit(stats, data, lost, prior, roots, guess, spreads, typical) for roots in prior.roots]
     likely = np.array([np.logaddexp.reduce(total) for total, _ in fits])
     bend = int(np.argmax(likely - 0.5 * (np.log(prior.bends) / BEND_SD) ** 2))
     total, tables = fits[bend]
@@ -86,7 +88,7 @@ def learned(book: Book, data: Array, prior: BoundPrior, last: Array | None, lost
 
 
 def _fit(
-    book: Book,
+    stats: Statistics,
     data: Array,
     lost: Array,
     prior: BoundPrior,
@@ -98,20 +100,20 @@ def _fit(
     """The log of the chance of each spread, and the tables that it is made of, with one bend."""
     total = -0.5 * (SPREADS / SPREAD_SD) ** 2
     tables = []
-    for criteria, spectrum in _spectra(book, data, lost, prior, roots):
+    for criteria, spectrum in _spectra(stats, data, lost, prior, roots):
         table = _table(spectrum, guess[criteria], spreads, typical, prior, criteria)
         total += np.logaddexp.reduce(table, axis=2).sum(axis=0)
         tables.append((criteria, table))
     return total, tables
 
 
-def _guess(book: Book, prior: BoundPrior) -> Array:
+def _guess(stats: Statistics, prior: BoundPrior) -> Array:
     """A first noise of each criterion, from the losses of one state; of the others if unseen."""
     if prior.sigma is not None:
         return prior.sigma
-    seen = (book.pure_df > 0) & (book.pure_error > 0.0)
+    seen = (stats.pure_df > 0) & (stats.pure_error > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.sqrt(book.pure_error / book.pure_df)
+        each = np.sqrt(stats.pure_error / stats.pure_df)
     typical = np.exp(np.mean(np.log(each[seen] / prior.unit[seen]))) if seen.any() else 1.0
     return np.maximum(np.where(seen, each, typical * prior.unit), QUIET * typical * prior.unit)
 
@@ -128,23 +130,23 @@ class Spectrum:
 
 
 def _spectra(
-    book: Book, data: Array, lost: Array, prior: BoundPrior, roots: Array
+    stats: Statistics, data: Array, lost: Array, prior: BoundPrior, roots: Array
 ) -> list[tuple[Ints, Spectrum]]:
     """The spectra of criteria of equal dimension, some at a time.
 
     The level of a loss says nothing of its spread: where a criterion has a constant feature, only
     differences between states count, as if its level were wholly unknown.
     """
-    dims = np.diff(book.offsets)
+    dims = np.diff(stats.offsets)
     found = []
     for d in np.unique(dims).tolist():
         alike = np.flatnonzero(dims == d)
         for first in range(0, alike.size, PIECE):
             criteria = alike[first : first + PIECE]
-            L = _triangles(roots, book.blocks[criteria], d)[:, :d, :d]
-            R = _triangles(data, book.blocks[criteria], d)
+            L = _triangles(roots, stats.blocks[criteria], d)[:, :d, :d]
+            R = _triangles(data, stats.blocks[criteria], d)
             A = R @ R.transpose(0, 2, 1)
-            n = book.seen[criteria].astype(np.float64)
+            n = stats.seen[criteria].astype(np.float64)
             level = prior.constant[criteria]
             known = np.flatnonzero((level >= 0) & (n > 0))
             column = A[known, :, level[known]]
@@ -155,8 +157,8 @@ def _spectra(
             X = np.linalg.solve(L, A[:, :d, :d])
             values, Q = np.linalg.eigh(np.linalg.solve(L, X.transpose(0, 2, 1)))
             g = np.einsum("gji,gj->gi", Q, np.linalg.solve(L, A[:, :d, d, None])[:, :, 0])
-            c = np.maximum(A[:, d, d], 0.0) + book.pure_error[criteria]
-            mine = book.offsets[criteria][:, None] + np.arange(d)
+            c = np.maximum(A[:, d, d], 0.0) + stats.pure_error[criteria]
+            mine = stats.offsets[criteria][:, None] + np.arange(d)
             h = np.einsum("gji,gkj,gk->gi", Q, L, prior.mean[mine])
             found.append((criteria, Spectrum(np.maximum(values, 0.0), g, h, c, n)))
     return found

@@ -99,25 +99,25 @@ def lack_of_fit(
 
     if looks not in ("all", "one"):
         raise InvalidInput(f"looks = {looks!r}; choose 'all' or 'one'")
-    book, m = estimators.book, estimators.problem.criteria
+    stats, m = estimators.stats, estimators.problem.criteria
     S = per_item(norm, m, "norm", "criterion", low=0.0, strict=False)
     share = number(alpha, "alpha", low=0.0, strict=True, high=1.0) / (2.0 * m)
-    J, nu = (np.maximum(count, 1).astype(np.float64) for count in (book.data, book.pure_df))
+    J, nu = (np.maximum(count, 1).astype(np.float64) for count in (stats.data, stats.pure_df))
     Q = np.array([estimators.residual(i) for i in range(m)])
     excess = np.maximum(Q - estimators.reg * S**2, 0.0)
-    noise = np.maximum(book.pure_error / nu, np.finfo(np.float64).tiny)
+    noise = np.maximum(stats.pure_error / nu, np.finfo(np.float64).tiny)
     with np.errstate(over="ignore"):  # without any noise the least misfit is infinitely unlikely
         statistic = excess / J / noise
     if looks == "all":
-        up = sigma_bound(nu, book.pure_df, share)  # of a noise variance SS / nu = 1
+        up = sigma_bound(nu, stats.pure_df, share)  # of a noise variance SS / nu = 1
         critical = chdtri(J, share / (J * (J + 1.0))) / J * up**2
     else:
-        critical = np.where(book.pure_df > 0, fdtri(J, nu, 1.0 - 2.0 * share), np.inf)
+        critical = np.where(stats.pure_df > 0, fdtri(J, nu, 1.0 - 2.0 * share), np.inf)
     return LackOfFit(
         statistic=statistic,
         critical=critical,
-        data=book.data.copy(),
-        df=book.pure_df.copy(),
-        p_value=np.where(book.pure_df > 0, fdtrc(J, nu, statistic), 1.0),
+        data=stats.data.copy(),
+        df=stats.pure_df.copy(),
+        p_value=np.where(stats.pure_df > 0, fdtrc(J, nu, statistic), 1.0),
         rejected=statistic > critical,
     )

@@ -29,7 +29,7 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.learn.empirical_bayes import Scales
-from trimtab.learn.statistics import Book
+from trimtab.learn.statistics import Statistics
 from trimtab.model.bases.features import spans
 
 GRID = np.array([0.0, 0.01, 0.04, 0.16, 0.64])  # g: steps of a round, in variances of one loss
@@ -44,11 +44,11 @@ _ENTRIES = ("phi", "n", "losses", "rounds")
 class Diary:
     """The last epochs of some criteria: features, how often they were observed, mean losses."""
 
-    def __init__(self, book: Book) -> None:
-        m = book.seen.size
+    def __init__(self, stats: Statistics) -> None:
+        m = stats.seen.size
         self._criteria: Ints = np.unique(np.linspace(0, m - 1, min(m, CRITERIA)).astype(np.int64))
-        dims = np.diff(book.offsets)[self._criteria]
-        self._features = spans(book.offsets[self._criteria], dims)
+        dims = np.diff(stats.offsets)[self._criteria]
+        self._features = spans(stats.offsets[self._criteria], dims)
         s = self._criteria.size
         self._phi = np.zeros((0, self._features.size))
         self._n, self._losses = np.zeros((0, s)), np.zeros((0, s))
@@ -74,13 +74,13 @@ class Diary:
             before = getattr(self, f"_{name}")
             setattr(self, f"_{name}", np.concatenate((before, entry[None]))[-EPOCHS:])
 
-    def wander(self, book: Book, scales: Scales) -> float:
+    def wander(self, stats: Statistics, scales: Scales) -> float:
         """The mean of g, given the diary; spread and noise count as known."""
         if self._rounds.size < 2:
             return 0.0
         mine = self._criteria
-        offset = book.offset[mine] if book.offset.size else 0.0
-        found = book.core.likelihood(
+        offset = stats.offset[mine] if stats.offset.size else 0.0
+        found = stats.core.likelihood(
             criteria=mine,
             phi=self._phi,
             n=self._n,

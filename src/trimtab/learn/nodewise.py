@@ -27,7 +27,7 @@ from trimtab.learn import fading
 from trimtab.learn.cholesky import triangles, unpack
 from trimtab.learn.confidence import Evidence
 from trimtab.learn.prior import BoundPrior
-from trimtab.learn.statistics import NEVER, Book
+from trimtab.learn.statistics import NEVER, Statistics
 from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
 
@@ -76,7 +76,7 @@ class NodewiseEstimators:
         self.problem, self.reg, self.factor, self.prior = problem, reg, factor, prior
         m, d = problem.criteria, problem.dims
         blocks = triangles(d)
-        self.book = Book(
+        self.stats = Statistics(
             offsets=problem.features.offsets,
             blocks=read_only(blocks),
             R=np.zeros(int(blocks[-1])),
@@ -110,10 +110,10 @@ class NodewiseEstimators:
             self._start_at(prior.ratio, np.asarray(prior.sigma), prior.usual)
         elif prior is not None:
             self._start_at(np.full(m, UNKNOWN), np.zeros(m), prior.usual)
-        self.book.core.begin(problem.all_criteria)
+        self.stats.core.begin(problem.all_criteria)
         self.memory = NEVER  # H, in rounds
         self._aged = 0  # the round clock when data last lost weight
-        self.queue = TriggerQueue(self.book.due, self.book.n, self.book.counters)
+        self.queue = TriggerQueue(self.stats.due, self.stats.n, self.stats.counters)
         self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
@@ -124,50 +124,50 @@ class NodewiseEstimators:
         Returns the criteria of which the loss was cut.
         """
         if count is None:
-            beyond = self.book.core.add_round(losses, LARGEST_LOSS)
+            beyond = self.stats.core.add_round(losses, LARGEST_LOSS)
             if beyond >= 0:
                 return self.beyond(losses) if beyond else NOBODY
             count = np.ones(losses.size, np.int64)
-        cut = self.book.core.add_some(losses, count)
+        cut = self.stats.core.add_some(losses, count)
         self.queue.put_all()
         return cut
 
     def beyond(self, losses: Array) -> Ints:
         """The criteria whose losses of the deployed state are beyond their limits."""
-        return np.flatnonzero((losses < self.book.low) | (losses > self.book.high))
+        return np.flatnonzero((losses < self.stats.low) | (losses > self.stats.high))
 
     def add_rows(self, rows: Array) -> Ints:
         """Add several rounds of the deployed state, (n, m), in which nothing is missing.
 
         Returns the criteria of which a loss was cut.
         """
-        before = self.book.cut.copy()
-        if not self.book.counters[2]:
+        before = self.stats.cut.copy()
+        if not self.stats.counters[2]:
             self.add(rows[0].astype(np.float64))
             rows = rows[1:]
         if self.prior is None:
-            self.book.core.add_rounds(rows)
+            self.stats.core.add_rounds(rows)
             return NOBODY
         for row in rows:
-            self.book.core.add_round(row.astype(np.float64), LARGEST_LOSS)
-        return np.flatnonzero(self.book.cut != before)
+            self.stats.core.add_round(row.astype(np.float64), LARGEST_LOSS)
+        return np.flatnonzero(self.stats.cut != before)
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
         """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
-        self.book.core.skip(rounds if seen is None else 0)
+        self.stats.core.skip(rounds if seen is None else 0)
         if seen is not None:
-            self.book.n[:] += seen
-            self.book.tells[:] += seen
-            self.book.owed[:] += seen
+            self.stats.n[:] += seen
+            self.stats.tells[:] += seen
+            self.stats.owed[:] += seen
             self.queue.put_all()
 
     def collect(self, criteria: Ints, owed: Owed) -> None:
         """Ask for what is owed to these criteria and add it to their sums."""
-        rounds = self.book.counters[1] + self.book.owed[criteria]
+        rounds = self.stats.counters[1] + self.stats.owed[criteria]
         waiting = criteria[rounds > 0]
         if waiting.size:
             mean, squares = owed(waiting, rounds[rounds > 0])
-            self.book.core.add_owed(waiting, mean, squares)
+            self.stats.core.add_owed(waiting, mean, squares)
 
     def add_elsewhere(
         self, losses: Array, count: Ints, state: Array, limits: Limits | None = None
@@ -177,21 +177,21 @@ class NodewiseEstimators:
         Returns the criteria of which the loss was cut.
         """
         observed = np.flatnonzero(~np.isnan(losses))
-        phi = np.empty_like(self.book.phi)
+        phi = np.empty_like(self.stats.phi)
         self.problem.features.fill(phi, state, self.problem.all_criteria)
         cut = NOBODY
         if limits is not None:
-            raw, book = losses, self.book
+            raw, stats = losses, self.stats
             mean, spread = predict(
-                book.R, book.blocks, book.offsets, self.problem.all_criteria, phi
+                stats.R, stats.blocks, stats.offsets, self.problem.all_criteria, phi
             )
             half = limits.half(spread, np.maximum(count, 1))
-            middle = mean + (book.offset if book.offset.size else 0.0)
+            middle = mean + (stats.offset if stats.offset.size else 0.0)
             losses = np.clip(raw, middle - half, middle + half)
             cut = observed[losses[observed] != raw[observed]]
-            book.cut[cut] += count[cut]
-            book.excess[cut] += (count * (raw - losses))[cut]
-        self.book.core.take_each(observed, phi, losses, count)
+            stats.cut[cut] += count[cut]
+            stats.excess[cut] += (count * (raw - losses))[cut]
+        self.stats.core.take_each(observed, phi, losses, count)
         self.measure(observed)
         return cut
 
@@ -201,7 +201,7 @@ class NodewiseEstimators:
 
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""
-        return self.book.due - self.book.n - int(self.book.counters[0])
+        return self.stats.due - self.stats.n - int(self.stats.counters[0])
 
     # The matrices: what happens when the state changes.
 
@@ -211,19 +211,19 @@ class NodewiseEstimators:
         With a memory these must be all criteria, and what they have learned ages to the clock.
         """
         if self.memory < NEVER:
-            self.book.core.flush_faded(criteria, clock - self._aged, self.memory)
+            self.stats.core.flush_faded(criteria, clock - self._aged, self.memory)
             self._aged = clock
         else:
-            self.book.core.flush(criteria)
+            self.stats.core.flush(criteria)
 
     def deploy(self, state: Array, criteria: Ints) -> None:
         """Observe from now on at `state`; `criteria`, all flushed, are those to measure anew."""
-        self.problem.features.fill(self.book.phi, state, criteria)
+        self.problem.features.fill(self.stats.phi, state, criteria)
         self.measure(criteria)
 
     def measure(self, criteria: Ints) -> None:
         """Estimated loss, spread and next trigger of these criteria at the deployed state."""
-        self.book.core.measure(criteria, self.factor)
+        self.stats.core.measure(criteria, self.factor)
         if criteria.size == self.problem.criteria:
             self.queue.put_all()
         else:
@@ -231,27 +231,27 @@ class NodewiseEstimators:
 
     def observed(self) -> Ints:
         """How often each criterion was observed at all: (m,)."""
-        return self.book.n + self.book.seen + int(self.book.counters[0])
+        return self.stats.n + self.stats.seen + int(self.stats.counters[0])
 
     def frozen(self) -> tuple[Ints, Array]:
         """How often each criterion was observed at the deployed state, and its mean loss there."""
-        n = self.book.counters[0] + self.book.n
-        return n, self.book.shift + self.book.total / np.maximum(n, 1)
+        n = self.stats.counters[0] + self.stats.n
+        return n, self.stats.shift + self.stats.total / np.maximum(n, 1)
 
     def forget(self, criteria: Ints) -> None:
         """Start these criteria anew, with V as it began and without what the sums hold."""
-        self.book.core.forget(criteria)
+        self.stats.core.forget(criteria)
         if self.prior is not None:
-            self.book.pure_df[criteria] = 0
-            self.book.pure_error[criteria] = 0.0
+            self.stats.pure_df[criteria] = 0
+            self.stats.pure_error[criteria] = 0.0
         self.measure(criteria)
 
     def expect(self, limits: Limits) -> None:
         """Cut losses of the deployed state that are beyond these limits of what is expected."""
-        book = self.book
-        half = limits.half(book.spread)
-        middle = book.mean + (book.offset if book.offset.size else 0.0)
-        book.low[:], book.high[:] = middle - half, middle + half
+        stats = self.stats
+        half = limits.half(stats.spread)
+        middle = stats.mean + (stats.offset if stats.offset.size else 0.0)
+        stats.low[:], stats.high[:] = middle - half, middle + half
 
     def widen(self, criteria: Ints, most: float, sigma: Array) -> None:
         """What these criteria have learned counts as that many rounds from now on, at most.
@@ -259,35 +259,35 @@ class NodewiseEstimators:
         Their noise is as given, (m,): losses before and after a change differ by more.
         """
         for i in criteria.tolist():
-            block = slice(self.book.blocks[i], self.book.blocks[i + 1])
-            share = min(most / max(int(self.book.seen[i]), 1), 1.0)
-            self.book.alone[block] *= np.sqrt(share)
-            self.book.seen[i] = int(np.ceil(share * self.book.seen[i]))
-            self.book.pure_df[i] = int(np.ceil(share * self.book.pure_df[i]))
-            self.book.pure_error[i] = self.book.pure_df[i] * sigma[i] ** 2
-        self.book.core.begin_again(criteria)
+            block = slice(self.stats.blocks[i], self.stats.blocks[i + 1])
+            share = min(most / max(int(self.stats.seen[i]), 1), 1.0)
+            self.stats.alone[block] *= np.sqrt(share)
+            self.stats.seen[i] = int(np.ceil(share * self.stats.seen[i]))
+            self.stats.pure_df[i] = int(np.ceil(share * self.stats.pure_df[i]))
+            self.stats.pure_error[i] = self.stats.pure_df[i] * sigma[i] ** 2
+        self.stats.core.begin_again(criteria)
         self.measure(criteria)
 
     def start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
         """V_i starts at r_i K_i from now on, (m,), as if it always had; all were flushed."""
         self._start_at(ratio, sigma, bend)
-        self.book.core.begin_again(self.problem.all_criteria)
+        self.stats.core.begin_again(self.problem.all_criteria)
 
     def _start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
         if self.prior is not None:
-            book = self.book
-            times = np.repeat(np.sqrt(ratio), np.diff(book.blocks))
-            d = np.diff(book.offsets)
+            stats = self.stats
+            times = np.repeat(np.sqrt(ratio), np.diff(stats.blocks))
+            d = np.diff(stats.offsets)
             last = spans(
-                book.blocks[1:] - d - 1, d
+                stats.blocks[1:] - d - 1, d
             )  # R0' theta = sqrt(r) S L' mean = sigma L' mean
             times[last] = np.repeat(sigma, d)
-            book.R0[:] = times * self.prior.roots[bend]
+            stats.R0[:] = times * self.prior.roots[bend]
 
     def longest(self, radii: Array) -> Array:
         """No parameter in the ellipsoids of these radii is longer, before any data: (m,)."""
-        book = self.book
-        if not book.R0.size:
+        stats = self.stats
+        if not stats.R0.size:
             return np.asarray(radii / np.sqrt(self.reg))
         found = np.empty(radii.size)
         for i in range(radii.size):
@@ -302,28 +302,28 @@ class NodewiseEstimators:
 
         Estimates do not change, and afterwards everything is as it was.
         """
-        kept = self.book.R.copy()
+        kept = self.stats.R.copy()
         for state, count in rounds:
-            self.book.core.foresee(self.problem.all_criteria, self.problem.phi(state), count)
+            self.stats.core.foresee(self.problem.all_criteria, self.problem.phi(state), count)
         try:
             yield
         finally:
-            self.book.R[:] = kept
+            self.stats.R[:] = kept
 
     # Memory.
 
     def snapshot(self) -> dict[str, Any]:
         """Everything that changes, as plain arrays and scalars; nothing may be owed."""
-        saved: dict[str, Any] = {name: getattr(self.book, name).copy() for name in _CHANGING}
-        common, skipped, ready = self.book.counters.tolist()
+        saved: dict[str, Any] = {name: getattr(self.stats, name).copy() for name in _CHANGING}
+        common, skipped, ready = self.stats.counters.tolist()
         saved |= {"_common": common, "_skipped": skipped, "_ready": bool(ready)}
         return saved | {"memory": self.memory, "_aged": self._aged}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Become what `snapshot` saw; the arrays are known to fit."""
         for name in _CHANGING:
-            getattr(self.book, name)[:] = saved[name]
-        self.book.counters[:] = saved["_common"], saved["_skipped"], saved["_ready"]
+            getattr(self.stats, name)[:] = saved[name]
+        self.stats.counters[:] = saved["_common"], saved["_skipped"], saved["_ready"]
         self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
         self.queue.put_all()
 
@@ -331,16 +331,16 @@ class NodewiseEstimators:
 
     def evidence(self, criteria: Ints) -> Evidence:
         """What the radii of these criteria depend on, as of their last flush."""
-        dims = self.book.offsets[criteria + 1] - self.book.offsets[criteria]
+        dims = self.stats.offsets[criteria + 1] - self.stats.offsets[criteria]
         return Evidence(
             criteria=criteria,
-            gain=self.book.gain[criteria],
-            seen=self.book.seen[criteria],
+            gain=self.stats.gain[criteria],
+            seen=self.stats.seen[criteria],
             dims=dims,
             reg=self.reg[criteria],
             bounds=self.problem.features.bounds[criteria],
-            pure_error=self.book.pure_error[criteria],
-            pure_df=self.book.pure_df[criteria],
+            pure_error=self.stats.pure_error[criteria],
+            pure_df=self.stats.pure_df[criteria],
             faded=np.asarray(dims * (self._aged * fading.decay(self.memory))),
         )
 
@@ -349,8 +349,8 @@ class NodewiseEstimators:
 
         Those of the present state count, owed or not.
         """
-        tells = self.book.counters[0] + self.book.tells
-        short = df - self.book.pure_df - np.maximum(tells - 1, 0)
+        tells = self.stats.counters[0] + self.stats.tells
+        short = df - self.stats.pure_df - np.maximum(tells - 1, 0)
         return np.where(short > 0, short + (tells == 0), 0)
 
     def theta(self, criterion: int) -> Array:
@@ -369,10 +369,10 @@ class NodewiseEstimators:
 
     def split(self, criterion: int) -> tuple[Array, Array, float]:
         """The factor of one criterion as (R, v, rho), as of its last flush."""
-        d = int(self.book.offsets[criterion + 1] - self.book.offsets[criterion])
-        A = unpack(self.book.R, int(self.book.blocks[criterion]), d + 1)
+        d = int(self.stats.offsets[criterion + 1] - self.stats.offsets[criterion])
+        A = unpack(self.stats.R, int(self.stats.blocks[criterion]), d + 1)
         return A[:d, :d], A[d, :d], float(A[d, d])
 
 
 _FIXED = ("offsets", "blocks", "reg", "counters")
-_CHANGING = tuple(f.name for f in fields(Book) if f.name not in _FIXED)
+_CHANGING = tuple(f.name for f in fields(Statistics) if f.name not in _FIXED)

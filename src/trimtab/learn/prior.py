@@ -106,7 +106,7 @@ class BoundPrior:
     mean: Array  # (sum d,) of the parameters, for a spread of 1
     bends: Array  # factors of the deviations of all degrees above 2, one of which is learned
     roots: tuple[Array, ...]  # by bend, the Cholesky factors of K, laid out as the augmented
-    #               factors of a `Book`; below each the row L' mean, that of losses with this mean
+    #               factors of `Statistics`; below each the row L' mean, of losses with this mean
 
     @property
     def usual(self) -> int:

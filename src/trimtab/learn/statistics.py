@@ -22,7 +22,7 @@ NEVER = 2**62  # more rounds than anybody plays
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Book:
+class Statistics:
     """The arrays of all criteria. Those marked * belong to the state now deployed."""
 
     offsets: Ints  # (m + 1,) features of criterion i: offsets[i]:offsets[i + 1]

@@ -112,18 +112,18 @@ def refit(estimators: NodewiseEstimators, smaller: Problem) -> dict[str, Any]:
     that V is the sub-block of the old V in the new units; clocks are left to the caller, and
     with a prior where V starts (`NodewiseEstimators.start_at`).
     """
-    problem, book = estimators.problem, estimators.book
+    problem, stats = estimators.problem, estimators.stats
     saved = estimators.snapshot()
-    blocks, reg, gain = [], estimators.reg.copy(), book.gain.copy()
+    blocks, reg, gain = [], estimators.reg.copy(), stats.gain.copy()
     alone = []  # with a prior, the data without it
     for i in range(problem.criteria):
         d = int(problem.dims[i])
-        A = unpack(book.R, int(book.blocks[i]), d + 1)
+        A = unpack(stats.R, int(stats.blocks[i]), d + 1)
         kept, ratio = kept_features(problem, smaller, i)
         L = sub_factor(A, kept, ratio)
         blocks.append(L[np.tril_indices(len(L))])
         if estimators.prior is not None:
-            data = sub_factor(unpack(book.alone, int(book.blocks[i]), d + 1), kept, ratio)
+            data = sub_factor(unpack(stats.alone, int(stats.blocks[i]), d + 1), kept, ratio)
             alone.append(data[np.tril_indices(len(data))])
         if L is not A:
             reg[i] *= ratio**2

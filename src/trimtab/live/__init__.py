@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.live.spec.basis_and_policy import BasisChoice as BasisChoice
     from trimtab.live.spec.basis_and_policy import PolicyChoice as PolicyChoice
     from trimtab.live.spec.constraint import Constraint as Constraint
-    from trimtab.live.spec.duration import Span as Span
+    from trimtab.live.spec.duration import Duration as Duration
     from trimtab.live.spec.knob import Knob as Knob
     from trimtab.live.spec.knob import Stability as Stability
     from trimtab.live.spec.objective import Objective as Objective
@@ -28,7 +28,7 @@ _HOME = {
     "Knob": "trimtab.live.spec.knob",
     "Objective": "trimtab.live.spec.objective",
     "PolicyChoice": "trimtab.live.spec.basis_and_policy",
-    "Span": "trimtab.live.spec.duration",
+    "Duration": "trimtab.live.spec.duration",
     "Spec": "trimtab.live.spec.spec",
     "Stability": "trimtab.live.spec.knob",
     "Tuner": "trimtab.live.tuner",

@@ -8,17 +8,19 @@ from trimtab.live.state.decision import Reason
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import TOLERANCE, limited
 from trimtab.live.state.learned import Learned
-from trimtab.live.state.tuner_state import Ledger, State
+from trimtab.live.state.tuner_state import State, TunerState
 
 
-def decide(ledger: Ledger, learned: Learned, client: str | None, now: int) -> dict[str, Any]:
+def decide(
+    tuner_state: TunerState, learned: Learned, client: str | None, now: int
+) -> dict[str, Any]:
     """What a `decide` event says: a function of the events before it, the client and the time."""
-    reason, wanted, notes = _wanted(ledger, learned)
-    round, here = ledger.round + 1, ledger.state
+    reason, wanted, notes = _wanted(tuner_state, learned)
+    round, here = tuner_state.round + 1, tuner_state.state
     state = here
     if wanted != here:
-        careful = reason == "move" and bool(ledger.guardrails)
-        state, held = limited(ledger, wanted, now=now, round=round, way_back=careful)
+        careful = reason == "move" and bool(tuner_state.guardrails)
+        state, held = limited(tuner_state, wanted, now=now, round=round, way_back=careful)
         notes += held
         if reason == "move" and any(not note.endswith(TOLERANCE) for note in held):
             reason = "guard"
@@ -30,17 +32,17 @@ def decide(ledger: Ledger, learned: Learned, client: str | None, now: int) -> di
         "reason": reason,
         "review": learned.review,
     }
-    if ledger.errand is not None and ledger.errand.kind == "rollback":
+    if tuner_state.forced_move is not None and tuner_state.forced_move.kind == "rollback":
         payload["done"] = _arrived(state, wanted, notes)
-    if ledger.shadow:
+    if tuner_state.shadow:
         if state != here:
             payload["proposal"] = state
         payload["reason"], state = "hold", here
     if state == here:
-        payload["since"] = ledger.deployed
+        payload["since"] = tuner_state.deployed
     else:
         payload |= {"state": state, "from": here}
-    steady_at, steady_round = ledger.settled(state, now, round)
+    steady_at, steady_round = tuner_state.settled(state, now, round)
     if now < steady_at or round < steady_round:
         payload["settling"] = True
     if notes:
@@ -48,24 +50,24 @@ def decide(ledger: Ledger, learned: Learned, client: str | None, now: int) -> di
     if learned.look is not None:
         payload["look"] = learned.look
     else:
-        payload["looked"] = ledger.looked
+        payload["looked"] = tuner_state.looked
     return payload
 
 
-def _wanted(ledger: Ledger, learned: Learned) -> tuple[Reason, State, list[str]]:
+def _wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, list[str]]:
     """Who wants what, and why it may have to wait."""
-    here, errand = ledger.state, ledger.errand
-    if errand is not None:
-        return errand.kind, errand.goal, []
-    if ledger.paused is not None:
-        return "hold", here, [f"paused: {ledger.paused}"]
+    here, forced_move = tuner_state.state, tuner_state.forced_move
+    if forced_move is not None:
+        return forced_move.kind, forced_move.goal, []
+    if tuner_state.paused is not None:
+        return "hold", here, [f"paused: {tuner_state.paused}"]
     if learned.goal is None or learned.goal == here:
-        last = next(reversed(ledger.trials.values()), None)
-        attached = ledger.urgent == ledger.deployed and (
-            last is None or last.number < ledger.urgent
+        last = next(reversed(tuner_state.trials.values()), None)
+        attached = tuner_state.urgent == tuner_state.deployed and (
+            last is None or last.number < tuner_state.urgent
         )
         return ("manual" if attached else "hold"), here, []
-    if notes := waits(ledger):
+    if notes := waits(tuner_state):
         return "guard", here, notes
     return "move", learned.goal, []
 

@@ -9,7 +9,7 @@ from typing import Any
 from trimtab.errors import NotFound
 from trimtab.live.planning import decide
 from trimtab.live.state.decision import id_of
-from trimtab.live.state.projection import Replica
+from trimtab.live.state.projection import Projection
 from trimtab.live.store.event import canonical, microseconds
 from trimtab.live.store.journal import Journal
 
@@ -41,28 +41,30 @@ def replay(journal: Journal, tuner: str) -> Replay:
         NotFound: the journal has no such tuner.
     """
     read = partial(journal.events, tuner)
-    replica: Replica | None = None
+    projection: Projection | None = None
     decisions, differing = 0, []
     for event in read():
-        if replica is None:
-            replica = Replica.begun(event)
+        if projection is None:
+            projection = Projection.begun(event)
             continue
         if event.kind == "decide":
             now = microseconds(event.at)
-            payload = decide(replica.ledger, replica.learned, event.payload["client"], now)
+            payload = decide(
+                projection.tuner_state, projection.learned, event.payload["client"], now
+            )
             decisions += 1
             if canonical(payload) != event.text:
                 differing.append(id_of(tuner, event.number))
         if event.kind == "correct":
-            replica.replay(read, last=event.number)
+            projection.replay(read, last=event.number)
         else:
-            replica.take(event, {})
-    if replica is None:
+            projection.take(event, {})
+    if projection is None:
         raise NotFound(f"there is no tuner {tuner!r} in this store")
     return Replay(
         tuner=tuner,
-        events=replica.number,
+        events=projection.number,
         decisions=decisions,
-        tells=replica.ledger.tells,
+        tells=projection.tuner_state.tells,
         differing=tuple(differing),
     )

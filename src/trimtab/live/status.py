@@ -10,7 +10,7 @@ from trimtab.live.state.decision import id_of
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import room
 from trimtab.live.state.learned import Learned
-from trimtab.live.state.tuner_state import Ledger
+from trimtab.live.state.tuner_state import TunerState
 
 Mode = Literal["tuning", "paused", "manual", "rollback"]
 
@@ -65,43 +65,44 @@ class Status:
         return "\n".join(lines)
 
 
-def status_of(ledger: Ledger, learned: Learned, *, now: int) -> Status:
+def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
     """The status at a time, in microseconds since 1970."""
-    spec, errand = ledger.spec, ledger.errand
-    mode: Mode = "tuning" if ledger.paused is None else "paused"
-    goal = learned.goal if ledger.paused is None else None
-    if errand is not None:
-        mode, goal = errand.kind, errand.goal
+    spec, forced_move = tuner_state.spec, tuner_state.forced_move
+    mode: Mode = "tuning" if tuner_state.paused is None else "paused"
+    goal = learned.goal if tuner_state.paused is None else None
+    if forced_move is not None:
+        mode, goal = forced_move.kind, forced_move.goal
     certificate = learned.policy.certificate
-    careful = errand is None and bool(ledger.guardrails)
+    careful = forced_move is None and bool(tuner_state.guardrails)
     rooms = [
-        room(ledger, j, now, ledger.round + 1, way_back=careful)[0] for j in range(len(spec.knobs))
+        room(tuner_state, j, now, tuner_state.round + 1, way_back=careful)[0]
+        for j in range(len(spec.knobs))
     ]
     return Status(
         name=spec.name,
         mode=mode,
-        why=ledger.paused,
-        shadow=ledger.shadow,
-        values=spec.values(ledger.state),
-        goal=None if goal is None or goal == ledger.state else spec.values(goal),
-        good=spec.values(ledger.good[-1]) if ledger.good else None,
-        waits=tuple(waits(ledger)),
+        why=tuner_state.paused,
+        shadow=tuner_state.shadow,
+        values=spec.values(tuner_state.state),
+        goal=None if goal is None or goal == tuner_state.state else spec.values(goal),
+        good=spec.values(tuner_state.good[-1]) if tuner_state.good else None,
+        waits=tuple(waits(tuner_state)),
         room={
             knob.name: None if left == float("inf") else left
             for knob, left in zip(spec.knobs, rooms, strict=True)
         },
         constraints={
             constraint.rule: verdict.holds
-            for constraint, verdict in zip(spec.constraints, ledger.verdicts, strict=True)
+            for constraint, verdict in zip(spec.constraints, tuner_state.verdicts, strict=True)
         },
-        baselines=ledger.known_baselines,
-        open={client: id_of(spec.name, number) for client, number in ledger.clients.items()},
-        rounds=ledger.round,
-        tells=ledger.tells,
-        corrections=ledger.corrections,
-        moves=ledger.changes,
-        rollbacks=ledger.rollbacks,
-        events=ledger.number,
+        baselines=tuner_state.known_baselines,
+        open={client: id_of(spec.name, number) for client, number in tuner_state.clients.items()},
+        rounds=tuner_state.round,
+        tells=tuner_state.tells,
+        corrections=tuner_state.corrections,
+        moves=tuner_state.changes,
+        rollbacks=tuner_state.rollbacks,
+        events=tuner_state.number,
         next_review=learned.review,
         certificate=certificate.bound,
         certified=certificate.certified,

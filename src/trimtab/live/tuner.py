@@ -22,8 +22,8 @@ from trimtab.live.state.commands import Entry
 from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
 from trimtab.live.state.measurement import plain_metrics
-from trimtab.live.state.projection import Replica
-from trimtab.live.state.tuner_state import Ledger
+from trimtab.live.state.projection import Projection
+from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
@@ -38,7 +38,7 @@ SNAPSHOT_EVERY = 500  # events
 # Where a call can be interrupted, beside those of the journal (`database.STEPS`).
 STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
 
-Plan = Callable[[Ledger, Read, int], list[Entry]]  # of the ledger, at a time
+Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
 
 
 class Tuner:
@@ -100,22 +100,22 @@ class Tuner:
         url = self.spec.storage if storage is None else storage
         self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
-            self._replica, self._saved = self._begun(seed, bool(shadow), read_only)
+            self._projection, self._saved = self._begun(seed, bool(shadow), read_only)
             if not read_only:
                 self._adopt(shadow)
         except BaseException:
             self._journal.close()
             raise
 
-    def _begun(self, seed: int, shadow: bool, read_only: bool) -> tuple[Replica, int]:
+    def _begun(self, seed: int, shadow: bool, read_only: bool) -> tuple[Projection, int]:
         """What the journal says of this tuner, which is begun if it is not there.
 
         Also the number of the snapshot that was used, 0 if none was.
         """
         snapshot = self._journal.load_snapshot(self.name)
-        replica = None if snapshot is None else Replica.from_snapshot(snapshot)
-        saved = 0 if replica is None else replica.number
-        if replica is None:
+        projection = None if snapshot is None else Projection.from_snapshot(snapshot)
+        saved = 0 if projection is None else projection.number
+        if projection is None:
             first = next(self._read(), None)
             if first is None and read_only:
                 raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
@@ -126,18 +126,18 @@ class Tuner:
                 begin = Draft(kind="begin", payload=payload, at=self._clock())
                 with self._journal.session(self.name) as session:
                     first = next(session.events(), None) or session.append(begin)[0]
-            replica = Replica.begun(first)
-        replica.follow(self._read)
-        return replica, saved
+            projection = Projection.begun(first)
+        projection.follow(self._read)
+        return projection, saved
 
     def _adopt(self, shadow: bool | None) -> None:
         """Take over what may change of the spec, and whether it acts."""
 
-        def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
+        def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             entries: list[Entry] = []
-            if history.differs(ledger.spec, self.spec):
+            if history.differs(tuner_state.spec, self.spec):
                 entries.append(("spec", {"spec": json.dumps(self.spec.to_dict())}))
-            if shadow is not None and ledger.shadow != shadow:
+            if shadow is not None and tuner_state.shadow != shadow:
                 entries.append(("shadow", {"on": shadow}))
             return entries
 
@@ -153,17 +153,17 @@ class Tuner:
         """
         client = None if client_id is None else word(client_id, "client_id")
 
-        def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
-            if ledger.open_trial(client) is not None:
+        def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
+            if tuner_state.open_trial(client) is not None:
                 return []
-            return [("decide", decide(ledger, self._replica.learned, client, now))]
+            return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
         with self._thread:
             events = self._act(plan)
             if events:
                 event = events[0]
             else:
-                trial = self._replica.ledger.open_trial(client)
+                trial = self._projection.tuner_state.open_trial(client)
                 event = history.event(self._read, trial.number if trial else 0)
             decision = self._decision(event)
             self._save()
@@ -193,10 +193,10 @@ class Tuner:
         """
         number = number_of(self.name, decision_id)
 
-        def plan(ledger: Ledger, read: Read, now: int) -> list[Entry]:
-            told = plain_metrics(ledger.spec, metrics, count)
+        def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
+            told = plain_metrics(tuner_state.spec, metrics, count)
             gone = [name for name in metrics if name not in told]
-            known = history.known(ledger, number, read, self.name)
+            known = history.known(tuner_state, number, read, self.name)
             return entries_of(known, told, gone, correct=correct)
 
         events = self._act(plan)
@@ -210,7 +210,7 @@ class Tuner:
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda ledger, read, now: commands.attach(ledger, values))
+        self._act(lambda tuner_state, read, now: commands.attach(tuner_state, values))
 
     def override(self, values: Mapping[str, float]) -> None:
         """Have the next decisions go to these values, within the guards, and stay until `resume`.
@@ -218,15 +218,15 @@ class Tuner:
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda ledger, read, now: commands.override(ledger, values))
+        self._act(lambda tuner_state, read, now: commands.override(tuner_state, values))
 
     def pause(self, why: str = "by hand") -> None:
         """Leave the knobs alone until `resume`; only a broken guardrail still moves them back."""
-        self._act(lambda ledger, read, now: commands.pause(ledger, why))
+        self._act(lambda tuner_state, read, now: commands.pause(tuner_state, why))
 
     def resume(self) -> None:
         """Tune again from where the system is now: nothing moves until the next look."""
-        self._act(lambda ledger, read, now: commands.resume(ledger))
+        self._act(lambda tuner_state, read, now: commands.resume(tuner_state))
 
     def rollback(self) -> None:
         """Go back to the last good state other than this one, within the guards, and pause there.
@@ -234,7 +234,7 @@ class Tuner:
         Raises:
             Conflict: no other good state is known.
         """
-        self._act(lambda ledger, read, now: commands.rollback(ledger))
+        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state))
 
     # History.
 
@@ -246,11 +246,13 @@ class Tuner:
                 metric, value, and optionally time and noise. The same table again has no effect.
         """
         with self._thread:
-            drafts, rows = rows_of(self._replica.ledger.spec, table, self._time(self._clock()))
+            drafts, rows = rows_of(
+                self._projection.tuner_state.spec, table, self._time(self._clock())
+            )
             with self._journal.session(self.name) as session:
-                self._replica.follow(session.events)
+                self._projection.follow(session.events)
                 session.append(*drafts)
-            self._replica.follow(self._read)
+            self._projection.follow(self._read)
         return rows
 
     def explain(self, decision_id: str) -> Explanation:
@@ -261,20 +263,20 @@ class Tuner:
         """
         number = number_of(self.name, decision_id)
         with self._thread:
-            self._replica.follow(self._read)
-            known = history.known(self._replica.ledger, number, self._read, self.name)
+            self._projection.follow(self._read)
+            known = history.known(self._projection.tuner_state, number, self._read, self.name)
             event = history.event(self._read, number)
             look = event.payload.get("looked", number)
             source = history.event(self._read, look) if look else None
-            spec = self._replica.ledger.spec
+            spec = self._projection.tuner_state.spec
             return explained(spec, self._decision(event), source, known.told)
 
     def status(self) -> Status:
         """Where the tuner stands."""
         with self._thread:
-            self._replica.follow(self._read)
-            ledger, learned = self._replica.ledger, self._replica.learned
-            return status_of(ledger, learned, now=microseconds(self._time(self._clock())))
+            self._projection.follow(self._read)
+            tuner_state, learned = self._projection.tuner_state, self._projection.learned
+            return status_of(tuner_state, learned, now=microseconds(self._time(self._clock())))
 
     # How every call goes.
 
@@ -287,25 +289,25 @@ class Tuner:
         with self._thread:
             self._step("received")
             clock = self._clock()
-            self._replica.follow(self._read)
-            drafts, seen = self._drafts(plan, self._read, clock), self._replica.number
+            self._projection.follow(self._read)
+            drafts, seen = self._drafts(plan, self._read, clock), self._projection.number
             if not drafts:
                 return ()
             with self._journal.session(self.name) as session:
-                self._replica.follow(session.events)
-                if self._replica.number != seen:
+                self._projection.follow(session.events)
+                if self._projection.number != seen:
                     drafts = self._drafts(plan, session.events, clock)
                 events = session.append(*drafts)
             self._step("appended")
-            self._replica.extend(events, self._read)
+            self._projection.extend(events, self._read)
             self._step("folded")
             return events
 
     def _drafts(self, plan: Plan, read: Read, clock: datetime) -> list[Draft]:
-        ledger, at = self._replica.ledger, self._time(clock)
+        tuner_state, at = self._projection.tuner_state, self._time(clock)
         return [
             Draft(kind=kind, payload=payload, at=at)
-            for kind, payload in plan(ledger, read, microseconds(at))
+            for kind, payload in plan(tuner_state, read, microseconds(at))
         ]
 
     def _read(self, *, after: Place = 0) -> Any:
@@ -315,25 +317,27 @@ class Tuner:
         """The clock's time, but never before the last event's."""
         if not isinstance(clock, datetime) or clock.utcoffset() is None:
             raise InvalidInput(f"the clock gives {clock!r}; give a datetime with a time zone")
-        return max(clock, EPOCH + timedelta(microseconds=self._replica.ledger.now))
+        return max(clock, EPOCH + timedelta(microseconds=self._projection.tuner_state.now))
 
     def _decision(self, event: Event) -> Decision:
-        ledger = self._replica.ledger
-        trial = ledger.trials.get(event.number)
+        tuner_state = self._projection.tuner_state
+        trial = tuner_state.trials.get(event.number)
         state = (
-            history.state(self._read, event) if trial is None else ledger.epochs[trial.epoch].state
+            history.state(self._read, event)
+            if trial is None
+            else tuner_state.epochs[trial.epoch].state
         )
-        return decision_of(ledger.spec, event, state)
+        return decision_of(tuner_state.spec, event, state)
 
     def _save(self) -> None:
         """Keep a snapshot now and then; it is a cache, so that a failure is no matter."""
-        if self._replica.number - self._saved >= SNAPSHOT_EVERY:
+        if self._projection.number - self._saved >= SNAPSHOT_EVERY:
             self._step("before snapshot")
             with suppress(Unavailable):
                 self._journal.save_snapshot(
-                    self.name, number=self._replica.number, content=self._replica.content()
+                    self.name, number=self._projection.number, content=self._projection.content()
                 )
-                self._saved = self._replica.number
+                self._saved = self._projection.number
             self._step("after snapshot")
 
     def close(self) -> None:

@@ -42,15 +42,15 @@ def rung(learner: Learner, check: int) -> Ints:
 
     All losses that were skipped must have been collected.
     """
-    radius, book = learner.lcb.radius, learner.estimators.book
+    radius, stats = learner.lcb.radius, learner.estimators.stats
     if not isinstance(radius, BoundConfidence):
         return np.empty(0, np.int64)
     n, mean = learner.estimators.frozen()
     seen = np.flatnonzero(n > 0)
     delta = radius.delta / (n.size * check * (check + 1))
     slack = radius.noise(learner.estimators.evidence(seen)) * _deviation(n[seen], delta)
-    known = learner.lcb.radii[seen] * np.sqrt(book.spread[seen])
-    return seen[np.abs(mean[seen] - book.mean[seen]) > known + slack]
+    known = learner.lcb.radii[seen] * np.sqrt(stats.spread[seen])
+    return seen[np.abs(mean[seen] - stats.mean[seen]) > known + slack]
 
 
 def _deviation(n: Ints, delta: float) -> Array:
@@ -83,7 +83,7 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
     far, own = np.empty(m), np.empty(m, np.bool_)
     misfit = (MISFIT * scales.spread / scales.sigma) ** 2
     ring = float(np.sqrt(RING**2 + 2.0 * np.log1p(learner.clock / RING_ROUNDS)))
-    known = learner.estimators.book.core.compare(
+    known = learner.estimators.stats.core.compare(
         sigma=scales.sigma,
         misfit=misfit,
         g=beliefs.wander,

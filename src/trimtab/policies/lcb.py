@@ -19,9 +19,9 @@ class LCB(Bound):
     def __init__(self, estimators: NodewiseEstimators, radius: Radius) -> None:
         problem = estimators.problem
         evidence = estimators.evidence(problem.all_criteria)
-        super().__init__(problem, estimators.book.R, np.array(radius.radii(evidence)))
+        super().__init__(problem, estimators.stats.R, np.array(radius.radii(evidence)))
         self.estimators, self.radius = estimators, radius
-        self.blocks = estimators.book.blocks
+        self.blocks = estimators.stats.blocks
 
     def update(self, criteria: Ints) -> None:
         """Take in what these criteria's last flush has changed."""

@@ -149,7 +149,7 @@ class Learner:
             return NOBODY
         one = isinstance(count, int) and count == 1
         if one and played is None and type(losses) is np.ndarray:
-            beyond = self.estimators.book.core.add_round(losses, LARGEST_LOSS)
+            beyond = self.estimators.stats.core.add_round(losses, LARGEST_LOSS)
             if beyond >= 0:  # as in nearly every round
                 self.wait(1)
                 return self.estimators.beyond(losses) if beyond else NOBODY
@@ -359,8 +359,8 @@ class Learner:
 
         That may be the best value found, then it is not certified, or unknown.
         """
-        blank = not self.clock and not self.estimators.book.gain.any()
-        self.estimators.book.since[reset] = 0.0  # tau_i becomes now
+        blank = not self.clock and not self.estimators.stats.gain.any()
+        self.estimators.stats.since[reset] = 0.0  # tau_i becomes now
         self._deploy(state, criteria)
         if not blank:  # before any data the bound of __init__ is known
             self._lower, self._lower_certified = lower, certified and lower is not None
@@ -422,14 +422,14 @@ class Learner:
 
         Where no bound is known the value at the state just solved for stands in.
         """
-        book, weights = self.estimators.book, self.problem.weights
+        stats, weights = self.estimators.stats, self.problem.weights
         if self._prior is not None and self.holding and self._lower is not None:
             # |phi_i' theta_i| <= |theta_i| |phi_i| is known.
-            lengths = np.sqrt(np.add.reduceat(book.phi**2, book.offsets[:-1]))
+            lengths = np.sqrt(np.add.reduceat(stats.phi**2, stats.offsets[:-1]))
             self._rate = float(self._prior @ lengths) - self._lower
             return
         width = self.width
-        value = float(weights @ book.mean) - width
+        value = float(weights @ stats.mean) - width
         if self._lower is None:
             self._lower = value
         self._rate = value + 2.0 * width - self._lower
@@ -438,7 +438,7 @@ class Learner:
     def width(self) -> float:
         """W at the deployed state."""
         radii = self.problem.weights * self.lcb.radii
-        return float(radii @ np.sqrt(self.estimators.book.spread))
+        return float(radii @ np.sqrt(self.estimators.stats.spread))
 
     @property
     def bound_per_round(self) -> float:

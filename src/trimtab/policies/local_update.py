@@ -29,7 +29,7 @@ def new_local(lcb: LCB, queue: TriggerQueue, *, effort: float) -> LocalUpdate | 
     elif not isinstance(radius, FixedRadius):
         return None
     return LocalUpdate(
-        regression=lcb.estimators.book.core,
+        regression=lcb.estimators.stats.core,
         queue=queue,
         objective=lcb.core,
         radii=lcb.radii,

@@ -218,7 +218,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             return rung
         rung = alarms.rung(self.learner, self._checks)
         if rung.size:
-            self._gain -= float(self.learner.estimators.book.gain[rung].sum())
+            self._gain -= float(self.learner.estimators.stats.gain[rung].sum())
             self.learner.forget(rung)
         return rung
 
@@ -226,9 +226,9 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _look(self, cause: Cause, criteria: Ints) -> Told:
         """Deploy the state whose bound and price together are least; explain it."""
-        learner, book = self.learner, self.learner.estimators.book
+        learner, stats = self.learner, self.learner.estimators.stats
         everybody, before = learner.problem.all_criteria, learner.state
-        cut = np.flatnonzero(book.cut)
+        cut = np.flatnonzero(stats.cut)
         learner.absorb(everybody)
         with learner.foreseeing():
             free, best, rounds = self._weighed(criteria)
@@ -240,8 +240,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
         fades = learner.estimators.memory < NEVER
-        gathered = float(book.gain.sum())
-        information = float(book.since.sum()) if fades else gathered - self._gain
+        gathered = float(stats.gain.sum())
+        information = float(stats.since.sum()) if fades else gathered - self._gain
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=certified)
         self._begin_epoch(rounds)
         record = Record(
@@ -299,14 +299,14 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def recount(self) -> None:
         """Take what the matrices hold now for what the last look knew: they were refitted."""
-        self._gain = float(self.learner.estimators.book.gain.sum())
+        self._gain = float(self.learner.estimators.stats.gain.sum())
 
     def _gains(self, here: Terms, there: Terms) -> tuple[float, float]:
         """By how much a move lowers the bound and the estimate, no further than losses can go."""
-        prior, book = self.learner.estimators.prior, self.learner.estimators.book
+        prior, stats = self.learner.estimators.prior, self.learner.estimators.stats
         low: Array | float = -np.inf  # what no criterion's part of the total can be below, (m,)
         if prior is not None and prior.least is not None:
-            offset = book.offset if book.offset.size else 0.0
+            offset = stats.offset if stats.offset.size else 0.0
             low = self.learner.problem.weights * (prior.least - offset)
         (mean, width), (other, near) = here, there
         bound = np.maximum(mean - width, low).sum() - np.maximum(other - near, low).sum()

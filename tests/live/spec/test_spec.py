@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.live import BasisChoice, Knob, Objective, Span, Spec, Stability, schema
+from trimtab.live import BasisChoice, Duration, Knob, Objective, Spec, Stability, schema
 from trimtab.live.spec.schema import SPEC
 from trimtab.live.spec.spec import example
 from trimtab.live.spec.tables import Items, Named, Switch, Table
@@ -303,7 +303,7 @@ def test_places_out_of_range_or_between_steps_are_refused() -> None:
 
 
 def test_stability_in_normalised_units() -> None:
-    day = Span.of("1d")
+    day = Duration.of("1d")
     gentle = Stability(max_step=10.0, per=day, tolerance=1.1, budget=1000.0, move_cost=2.0)
     ttl = Knob(name="ttl", low=1, high=10_000, start=1, scale="log", stability=gentle)
     assert ttl.max_step == pytest.approx(0.25)
@@ -326,8 +326,8 @@ def test_a_stability_that_forbids_every_move_is_refused() -> None:
     ("plain", "seconds"), [("30s", 30), ("5m", 300), ("1h", 3600), ("2d", 172_800)]
 )
 def test_spans(plain: str, seconds: int) -> None:
-    assert Span.of(plain).seconds == seconds
-    assert str(Span.of(plain)) == Span.of(plain).plain == plain
+    assert Duration.of(plain).seconds == seconds
+    assert str(Duration.of(plain)) == Duration.of(plain).plain == plain
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_damaged_texts(data: st.DataObject) -> None:
 
 NAMES = st.sampled_from(["ttl", "a", "b_1", "Speed", "x" * 64])
 NUMBERS = st.integers(-5, 5) | st.floats(-1e3, 1e3).map(lambda x: round(x, 3))
-SPANS = st.sampled_from(["30s", "5m", "1h", "2d", 1, 7])
+DURATIONS = st.sampled_from(["30s", "5m", "1h", "2d", 1, 7])
 
 
 @st.composite
@@ -78,9 +78,9 @@ def knobs(draw: st.DrawFn) -> dict[str, Any]:
         table["unit"] = draw(st.sampled_from(["s", "%", "", "µs", "[red]"]))
     gentle: dict[str, Any] = {"move_cost": draw(st.sampled_from([0, 0.5, 20]))}
     if draw(st.booleans()):
-        gentle |= {"max_step": width + 1, "per": draw(SPANS)}
+        gentle |= {"max_step": width + 1, "per": draw(DURATIONS)}
     if draw(st.booleans()):
-        gentle |= {"budget": 100 * width + 2.0, "stabilize_for": draw(SPANS)}
+        gentle |= {"budget": 100 * width + 2.0, "stabilize_for": draw(DURATIONS)}
     return table | {"stability": gentle} if draw(st.booleans()) else table
 
 

@@ -11,10 +11,10 @@ PATTERN = r"[1-9][0-9]{0,5}[smhd]"
 
 
 @dataclass(frozen=True)
-class Span:
+class Duration:
     """A stretch of time, or a number of rounds; never empty.
 
-    >>> Span.of("5m").seconds, Span.of(3).seconds, str(Span.of(3))
+    >>> Duration.of("5m").seconds, Duration.of(3).seconds, str(Duration.of(3))
     (300, None, '3 rounds')
     """
 
@@ -22,8 +22,8 @@ class Span:
     unit: Literal["s", "m", "h", "d", "rounds"]
 
     @classmethod
-    def of(cls, plain: str | int) -> Span:
-        """The span that a spec writes as "5m" or 3; the reader has checked it."""
+    def of(cls, plain: str | int) -> Duration:
+        """The duration that a spec writes as "5m" or 3; the reader has checked it."""
         if isinstance(plain, int):
             return cls(plain, "rounds")
         units: dict[str, Literal["s", "m", "h", "d"]] = {"s": "s", "m": "m", "h": "h", "d": "d"}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from trimtab.arrays import real
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.duration import Span
+from trimtab.live.spec.duration import Duration
 
 Scale = Literal["linear", "log", "integer"]
 LEAST_RANGE = 1e-9  # of the size of its ends: else the range has too few floats in it
@@ -28,12 +28,12 @@ class Stability:
     """
 
     max_step: float | None = None  # the largest change at once, or within `per`; None: any
-    per: Span | None = None  # the window of max_step; None: every decision
-    stabilize_for: Span | None = None  # after a move, metrics are not learned from for so long
+    per: Duration | None = None  # the window of max_step; None: every decision
+    stabilize_for: Duration | None = None  # after a move, metrics are not learned from for so long
     tolerance: float | None = None  # smaller changes are not made; None: all are
     move_cost: float = 0.0  # the price of the whole range, in weighted loss
     budget: float | None = None  # the most movement in all, or within `budget_per`; None: any
-    budget_per: Span | None = None  # the window of budget; None: for ever
+    budget_per: Duration | None = None  # the window of budget; None: for ever
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,17 +81,17 @@ class Knob:
         self._check_stability()
 
     def _check_levels(self) -> None:
-        span = int(self.high) - int(self.low)
-        if span % self.step:
-            last = int(self.high) - span % self.step
+        duration = int(self.high) - int(self.low)
+        if duration % self.step:
+            last = int(self.high) - duration % self.step
             near = f"{last} or {last + self.step}"
             raise InvalidInput(
                 f"high = {self.high:.12g}: {self.step} at a time from {self.low:.12g} it is never "
                 f"reached; set it to {near}"
             )
-        if span // self.step >= MOST_LEVELS:
+        if duration // self.step >= MOST_LEVELS:
             raise InvalidInput(
-                f"step = {self.step}: it makes {span // self.step + 1:,} values, and "
+                f"step = {self.step}: it makes {duration // self.step + 1:,} values, and "
                 f"{MOST_LEVELS:,} is the most; take a larger step, or scale = 'linear' and round"
             )
 
@@ -223,7 +223,7 @@ class Knob:
             plain = {key: int(value) for key, value in plain.items()} | {"step": self.step}
         plain |= {"scale": self.scale, "unit": self.unit}
         gentle = {
-            key: value.plain if isinstance(value, Span) else value
+            key: value.plain if isinstance(value, Duration) else value
             for key, value in vars(self.stability).items()
             if value is not None
         }

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import MOST_FEATURES, BasisChoice, PolicyChoice
 from trimtab.live.spec.constraint import Constraint
-from trimtab.live.spec.duration import Span
+from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.faults import Fault, shown
 from trimtab.live.spec.knob import Knob, Stability
 from trimtab.live.spec.objective import Objective
@@ -20,7 +20,7 @@ from trimtab.live.spec.tables import shown_key
 from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file
-SPANS = ("per", "stabilize_for", "budget_per")
+DURATIONS = ("per", "stabilize_for", "budget_per")
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ def parts_of(plain: Any) -> tuple[dict[str, Any], list[Fault]]:
 
 def _knob(name: str, table: Mapping[str, Any]) -> Knob:
     gentle: dict[str, Any] = {
-        key: Span.of(value) if key in SPANS else value
+        key: Duration.of(value) if key in DURATIONS else value
         for key, value in table.get("stability", {}).items()
     }
     rest = {key: value for key, value in table.items() if key != "stability"}

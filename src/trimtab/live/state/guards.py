@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from math import inf
 
-from trimtab.live.spec.duration import Span
+from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.knob import SAME, Knob
-from trimtab.live.state.tuner_state import Ledger, State
+from trimtab.live.state.tuner_state import State, TunerState
 
 TOLERANCE = ": tolerance"  # ends a note on a change that is too small to be made
 
 
 def limited(
-    ledger: Ledger, target: State, *, now: int, round: int, way_back: bool
+    tuner_state: TunerState, target: State, *, now: int, round: int, way_back: bool
 ) -> tuple[State, list[str]]:
     """The state nearest to the target that the guards allow, knob by knob, and what held it back.
 
     Args:
-        ledger: where the system is, and how it came there.
+        tuner_state: where the system is, and how it came there.
         target: where it should go.
         now: when, in microseconds since 1970.
         round: in which round.
@@ -29,9 +29,9 @@ def limited(
             may say so.
     """
     state, notes = [], []
-    for j, knob in enumerate(ledger.spec.knobs):
-        here = ledger.state[j]
-        far, limit = room(ledger, j, now, round, way_back=way_back)
+    for j, knob in enumerate(tuner_state.spec.knobs):
+        here = tuner_state.state[j]
+        far, limit = room(tuner_state, j, now, round, way_back=way_back)
         there = _toward(knob, here, target[j], far)
         state.append(there)
         if there != target[j]:
@@ -41,36 +41,40 @@ def limited(
     return state, notes
 
 
-def reach(ledger: Ledger, *, now: int, round: int) -> tuple[State, State]:
+def reach(tuner_state: TunerState, *, now: int, round: int) -> tuple[State, State]:
     """The lowest and the highest value that each knob can have at the next decision."""
-    low, high = list(ledger.state), list(ledger.state)
-    for j, knob in enumerate(ledger.spec.knobs):
-        far, _ = room(ledger, j, now, round, way_back=bool(ledger.guardrails))
+    low, high = list(tuner_state.state), list(tuner_state.state)
+    for j, knob in enumerate(tuner_state.spec.knobs):
+        far, _ = room(tuner_state, j, now, round, way_back=bool(tuner_state.guardrails))
         if far >= knob.tolerance * (1.0 - SAME):
             for ends, target in ((low, 0.0), (high, 1.0)):
-                ends[j] = _toward(knob, ledger.state[j], target, far)
+                ends[j] = _toward(knob, tuner_state.state[j], target, far)
     return low, high
 
 
-def room(ledger: Ledger, j: int, now: int, round: int, *, way_back: bool) -> tuple[float, str]:
+def room(
+    tuner_state: TunerState, j: int, now: int, round: int, *, way_back: bool
+) -> tuple[float, str]:
     """How far knob j may move now, and what says so; the arguments are those of `limited`."""
-    knob = ledger.spec.knobs[j]
-    step = _left(knob.max_step, knob.stability.per, ledger, j, now, round)
+    knob = tuner_state.spec.knobs[j]
+    step = _left(knob.max_step, knob.stability.per, tuner_state, j, now, round)
     if knob.stability.budget_per is None:
-        budget = knob.budget - ledger.spent[j]
+        budget = knob.budget - tuner_state.spent[j]
     else:
-        budget = _left(knob.budget, knob.stability.budget_per, ledger, j, now, round)
+        budget = _left(knob.budget, knob.stability.budget_per, tuner_state, j, now, round)
     if way_back:
         budget /= 2.0
     return (max(step, 0.0), "max_step") if step <= budget else (max(budget, 0.0), "budget")
 
 
-def _left(most: float, per: Span | None, ledger: Ledger, j: int, now: int, round: int) -> float:
+def _left(
+    most: float, per: Duration | None, tuner_state: TunerState, j: int, now: int, round: int
+) -> float:
     """What is left of a limit in its window."""
     if most == inf or per is None:
         return most
     used = 0.0
-    for at, when, distance in ledger.moves[j]:
+    for at, when, distance in tuner_state.moves[j]:
         if per.seconds is not None:
             inside = at > now - 1_000_000 * per.seconds
         else:

@@ -10,7 +10,7 @@ from trimtab.live.spec.spec import Spec
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.measurement import Told
 from trimtab.live.state.reducer import spec_in
-from trimtab.live.state.tuner_state import Ledger, State
+from trimtab.live.state.tuner_state import State, TunerState
 from trimtab.live.store.event import Event
 from trimtab.live.store.session import Read
 
@@ -22,7 +22,7 @@ class Known:
     number: int
     told: Told
     answered: bool
-    late: dict[str, Any] | None  # what a tell must carry along if the ledger has let go of it
+    late: dict[str, Any] | None  # what a tell must carry along if the tuner_state has let go of it
 
 
 def event(read: Read, number: int) -> Event:
@@ -47,16 +47,16 @@ def state(read: Read, decision: Event) -> State:
     return found
 
 
-def known(ledger: Ledger, number: int, read: Read, tuner: str) -> Known:
+def known(tuner_state: TunerState, number: int, read: Read, tuner: str) -> Known:
     """A decision by its number, looked up in the journal if it is an old one.
 
     Raises:
         NotFound: that was no decision.
     """
-    trial = ledger.trials.get(number)
+    trial = tuner_state.trials.get(number)
     if trial is not None:
         return Known(number, trial.told, trial.answered, None)
-    oldest = next(iter(ledger.trials), 0)
+    oldest = next(iter(tuner_state.trials), 0)
     found = event(read, number) if 1 <= number < oldest else None
     if found is None or found.kind != "decide":
         raise NotFound(f"there is no decision {id_of(tuner, number)}; use the id that ask gave")

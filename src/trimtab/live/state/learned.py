@@ -45,7 +45,7 @@ class Drop:
     """The policy's goal is none any more: somebody, or a guard, has decided otherwise."""
 
 
-Lesson = Learn | Await | Deploy | Drop  # one after another, from the ledger to the policy
+Lesson = Learn | Await | Deploy | Drop  # one after another, from the tuner_state to the policy
 
 
 class Learned:

@@ -1,4 +1,4 @@
-"""A tuner's events, followed: the ledger and what was learned, up to the last event read."""
+"""A tuner's events, followed: the tuner_state and what was learned, up to the last event read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trimtab.live.spec.spec import Spec
 from trimtab.live.state.learned import Learned, Lesson
 from trimtab.live.state.measurement import Plain
 from trimtab.live.state.reducer import Corrections, apply, begun, corrected
-from trimtab.live.state.tuner_state import Ledger
+from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Place, Read
@@ -29,15 +29,15 @@ FOREIGN = (LookupError, TypeError, ValueError, AttributeError)
 MOST_PENDING = 10_000  # lessons that wait for the policy
 
 
-class Replica:
-    """What a journal says of a tuner, in this process. The same events give the same replica.
+class Projection:
+    """What a journal says of a tuner, in this process. The same events give the same projection.
 
-    The ledger is always up to the last event read. Lessons wait until somebody wants to know
+    The tuner_state is always up to the last event read. Lessons wait until somebody wants to know
     what was learned: who only tells never solves anything.
     """
 
-    def __init__(self, ledger: Ledger, learned: Learned, spec: Spec, at: Place) -> None:
-        self.ledger = ledger
+    def __init__(self, tuner_state: TunerState, learned: Learned, spec: Spec, at: Place) -> None:
+        self.tuner_state = tuner_state
         self._learned = learned
         self._spec = spec  # of the first event
         self._at = at
@@ -48,10 +48,12 @@ class Replica:
     def begun(cls, event: Event) -> Self:
         """After the first event."""
         try:
-            ledger = begun(event)
+            tuner_state = begun(event)
         except FOREIGN as error:
             raise _foreign(event, error) from error
-        return cls(ledger, Learned.new(ledger.spec, ledger.seed), ledger.spec, event)
+        return cls(
+            tuner_state, Learned.new(tuner_state.spec, tuner_state.seed), tuner_state.spec, event
+        )
 
     @property
     def learned(self) -> Learned:
@@ -88,7 +90,7 @@ class Replica:
         """
         self._whole = False
         try:
-            self._pending.extend(apply(self.ledger, event, corrections))
+            self._pending.extend(apply(self.tuner_state, event, corrections))
         except FOREIGN as error:
             raise _foreign(event, error) from error
         self._at = event
@@ -111,7 +113,7 @@ class Replica:
                     raise _foreign(event, error) from error
         for event in read():
             if event.number == 1:
-                fresh = Replica.begun(event)
+                fresh = Projection.begun(event)
             else:
                 fresh.take(event, corrections)
             if event.number == end:
@@ -123,15 +125,15 @@ class Replica:
     @property
     def number(self) -> int:
         """The last event read."""
-        return self.ledger.number
+        return self.tuner_state.number
 
     def content(self) -> bytes:
-        """The replica as plain arrays; nothing in it is ever executed."""
+        """The projection as plain arrays; nothing in it is ever executed."""
         rest = {
             "format": FORMAT,
             "spec": self._spec.to_dict(),
             "learned": self.learned.plain(),
-            "ledger": self.ledger.plain(),
+            "tuner_state": self.tuner_state.plain(),
         }
         arrays: dict[str, Any] = {
             f"policy.{name}": np.asarray(value)
@@ -143,7 +145,7 @@ class Replica:
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self | None:
-        """The replica that a snapshot saw, or None with a warning if it cannot be used."""
+        """The projection that a snapshot saw, or None with a warning if it cannot be used."""
         try:
             with np.load(io.BytesIO(snapshot.content), allow_pickle=False) as archive:
                 saved = {name: archive[name] for name in archive.files}
@@ -154,7 +156,7 @@ class Replica:
             policy = {name: x.item() if x.ndim == 0 else x for name, x in plain.items()}
             spec = Spec.from_dict(rest["spec"])
             learned = Learned.from_plain(spec, rest["learned"], policy)
-            return cls(Ledger.from_plain(rest["ledger"]), learned, spec, snapshot)
+            return cls(TunerState.from_plain(rest["tuner_state"]), learned, spec, snapshot)
         except (
             InvalidInput,
             ValueError,

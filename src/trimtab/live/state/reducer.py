@@ -1,4 +1,4 @@
-"""From events to the ledger, one at a time, and to the lessons for the policy.
+"""From events to the tuner_state, one at a time, and to the lessons for the policy.
 
 | kind | payload |
 |---|---|
@@ -30,10 +30,10 @@ from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
     Epoch,
-    Errand,
-    Ledger,
+    ForcedMove,
     State,
     Trial,
+    TunerState,
     Verdict,
     client_key,
 )
@@ -48,12 +48,12 @@ def spec_in(payload: Mapping[str, Any]) -> Spec:
     return Spec.from_dict(json.loads(payload["spec"]))
 
 
-def begun(event: Event) -> Ledger:
-    """The ledger after a tuner's first event."""
+def begun(event: Event) -> TunerState:
+    """The tuner_state after a tuner's first event."""
     payload = event.payload
     spec = spec_in(payload)
     start: State = spec.start.tolist()
-    return Ledger(
+    return TunerState(
         spec=spec,
         seed=payload["seed"],
         shadow=payload["shadow"],
@@ -75,16 +75,16 @@ def corrected(event: Event) -> dict[tuple[int, str], Plain | None]:
     return {(payload["decision"], name): x for name, x in payload["metrics"].items()}
 
 
-def apply(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson]:
-    """Bring the ledger up to the event; what the policy is to learn of it."""
+def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> list[Lesson]:
+    """Bring the tuner_state up to the event; what the policy is to learn of it."""
     payload = event.payload
-    ledger.number = event.number
-    ledger.now = max(ledger.now, microseconds(event.at))
+    tuner_state.number = event.number
+    tuner_state.now = max(tuner_state.now, microseconds(event.at))
     match event.kind:
         case "tell":
-            return _tell(ledger, event, corrections)
+            return _tell(tuner_state, event, corrections)
         case "decide":
-            return _decide(ledger, event)
+            return _decide(tuner_state, event)
         case "warm":
             rows = payload["rows"]
             return [
@@ -96,121 +96,129 @@ def apply(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson
                 for state, losses, counts in rows
             ]
         case "attach":
-            return _attach(ledger, payload["state"], event.number)
+            return _attach(tuner_state, payload["state"], event.number)
         case "override":
-            ledger.errand, ledger.urgent = Errand("manual", payload["state"]), event.number
+            tuner_state.forced_move, tuner_state.urgent = (
+                ForcedMove("manual", payload["state"]),
+                event.number,
+            )
             return [Drop()]
         case "rollback":
-            ledger.errand, ledger.urgent = Errand("rollback", payload["state"]), event.number
-            ledger.rollbacks += 1
-            ledger.paused = "rolled back by hand"
+            tuner_state.forced_move, tuner_state.urgent = (
+                ForcedMove("rollback", payload["state"]),
+                event.number,
+            )
+            tuner_state.rollbacks += 1
+            tuner_state.paused = "rolled back by hand"
             return [Drop()]
         case "pause":
-            ledger.paused = payload["why"]
+            tuner_state.paused = payload["why"]
         case "resume":
-            ledger.paused = ledger.errand = None
-            ledger.strikes = ledger.wait_until = 0
-            for verdict in ledger.verdicts:
+            tuner_state.paused = tuner_state.forced_move = None
+            tuner_state.strikes = tuner_state.wait_until = 0
+            for verdict in tuner_state.verdicts:
                 verdict.breaches = 0
             return [Drop()]
         case "shadow":
-            ledger.shadow = payload["on"]
+            tuner_state.shadow = payload["on"]
         case "spec":
-            ledger.spec = spec_in(payload)
-            ledger.verdicts = [Verdict() for _ in ledger.spec.constraints]
+            tuner_state.spec = spec_in(payload)
+            tuner_state.verdicts = [Verdict() for _ in tuner_state.spec.constraints]
         case "correct":
-            ledger.corrections += 1
+            tuner_state.corrections += 1
     return []
 
 
-def _decide(ledger: Ledger, event: Event) -> list[Lesson]:
+def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
     payload = event.payload
-    ledger.round = payload["round"]
+    tuner_state.round = payload["round"]
     if "state" in payload:
-        _deploy(ledger, payload["state"], event.number, ledger.round)
-        ledger.changes += 1
+        _deploy(tuner_state, payload["state"], event.number, tuner_state.round)
+        tuner_state.changes += 1
     if "look" in payload:
-        ledger.looked = event.number
-    errand = ledger.errand
-    if errand is not None and errand.kind == "rollback" and payload.get("done"):
-        ledger.errand = None
-        guardrails.wait(ledger)
+        tuner_state.looked = event.number
+    forced_move = tuner_state.forced_move
+    if forced_move is not None and forced_move.kind == "rollback" and payload.get("done"):
+        tuner_state.forced_move = None
+        guardrails.wait(tuner_state)
     keep = payload["reason"] not in ("manual", "rollback")
-    lessons: list[Lesson] = [Deploy(ledger.state, keep=keep, reported=True)]
-    lessons += _await(ledger)
+    lessons: list[Lesson] = [Deploy(tuner_state.state, keep=keep, reported=True)]
+    lessons += _await(tuner_state)
     client = payload["client"]
-    ledger.trials[event.number] = Trial(event.number, client, ledger.round, ledger.deployed)
-    ledger.clients[client_key(client)] = event.number
-    return lessons + _let_go(ledger)
+    tuner_state.trials[event.number] = Trial(
+        event.number, client, tuner_state.round, tuner_state.deployed
+    )
+    tuner_state.clients[client_key(client)] = event.number
+    return lessons + _let_go(tuner_state)
 
 
-def _await(ledger: Ledger) -> list[Lesson]:
+def _await(tuner_state: TunerState) -> list[Lesson]:
     """The decision before has not been told when the next one is made: its metrics come late."""
-    last = next(reversed(ledger.trials.values()), None)
+    last = next(reversed(tuner_state.trials.values()), None)
     if last is None or last.answered:
         return []
-    epoch = ledger.epochs[last.epoch]
-    left = ledger.now if epoch.left_at is None else epoch.left_at
+    epoch = tuner_state.epochs[last.epoch]
+    left = tuner_state.now if epoch.left_at is None else epoch.left_at
     last.awaited = left >= epoch.steady_at and last.round >= epoch.steady_round
     return [Await(epoch.state)] if last.awaited else []
 
 
-def _attach(ledger: Ledger, state: State, number: int) -> list[Lesson]:
-    _deploy(ledger, state, number, ledger.round + 1)
-    ledger.errand, ledger.urgent = None, number
-    if ledger.tells == 0:  # that is where the system began
-        ledger.origin, ledger.good = state, [state]
+def _attach(tuner_state: TunerState, state: State, number: int) -> list[Lesson]:
+    _deploy(tuner_state, state, number, tuner_state.round + 1)
+    tuner_state.forced_move, tuner_state.urgent = None, number
+    if tuner_state.tells == 0:  # that is where the system began
+        tuner_state.origin, tuner_state.good = state, [state]
     return [Deploy(state, keep=False, reported=False)]
 
 
-def _deploy(ledger: Ledger, state: State, number: int, round: int) -> None:
+def _deploy(tuner_state: TunerState, state: State, number: int, round: int) -> None:
     """A new epoch, and the movement on each knob's account."""
-    old, now = ledger.epoch, ledger.now
-    epoch = Epoch(number, state, *ledger.settled(state, now, round))
+    old, now = tuner_state.epoch, tuner_state.now
+    epoch = Epoch(number, state, *tuner_state.settled(state, now, round))
     old.left_at = now
-    for j, moves in enumerate(ledger.moves):
+    for j, moves in enumerate(tuner_state.moves):
         distance = abs(state[j] - old.state[j])
         if distance == 0.0:
             continue
-        ledger.spent[j] += distance
+        tuner_state.spent[j] += distance
         moves.append([now, round, distance])
         if len(moves) > MOST_MOVES:  # the later time: it is charged for longer, not for less
             first, second = moves[:2]
             moves[:2] = [[second[0], second[1], first[2] + second[2]]]
-    ledger.deployed = number
-    ledger.epochs[number] = epoch
-    guardrails.begin_epoch(ledger)
+    tuner_state.deployed = number
+    tuner_state.epochs[number] = epoch
+    guardrails.begin_epoch(tuner_state)
 
 
-def _let_go(ledger: Ledger) -> list[Lesson]:
+def _let_go(tuner_state: TunerState) -> list[Lesson]:
     """Keep the newest decisions, and what they refer to; what nobody has answered is given up."""
     lessons: list[Lesson] = []
-    m = len(ledger.spec.objectives)
-    while len(ledger.trials) > KEPT:
-        number = next(iter(ledger.trials))
-        trial = ledger.trials.pop(number)
+    m = len(tuner_state.spec.objectives)
+    while len(tuner_state.trials) > KEPT:
+        number = next(iter(tuner_state.trials))
+        trial = tuner_state.trials.pop(number)
         if trial.awaited:
-            state = ledger.epochs[trial.epoch].state
-            counts = [each.name not in trial.told for each in ledger.spec.objectives]
+            state = tuner_state.epochs[trial.epoch].state
+            counts = [each.name not in trial.told for each in tuner_state.spec.objectives]
             lessons.append(Learn(state, np.full(m, np.nan), np.array(counts, np.int64)))
-        if ledger.clients.get(client_key(trial.client)) == number:
-            del ledger.clients[client_key(trial.client)]
-    oldest = next(iter(ledger.trials.values())).epoch
-    for event in [event for event in ledger.epochs if event < oldest]:
-        del ledger.epochs[event]
+        if tuner_state.clients.get(client_key(trial.client)) == number:
+            del tuner_state.clients[client_key(trial.client)]
+    oldest = next(iter(tuner_state.trials.values())).epoch
+    for event in [event for event in tuner_state.epochs if event < oldest]:
+        del tuner_state.epochs[event]
     return lessons
 
 
-def _tell(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson]:
+def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> list[Lesson]:
     payload = event.payload
     number: int = payload["decision"]
-    trial = ledger.trials.get(number)
+    trial = tuner_state.trials.get(number)
     if trial is None:  # an old one, looked up by the one who told
         late = payload["late"]
         trial = Trial(number, None, late["round"], 0, told=late["told"])
         state, steady = late["state"], not late["settling"]
     else:
-        epoch = ledger.epochs[trial.epoch]
+        epoch = tuner_state.epochs[trial.epoch]
         measured = microseconds(event.at) if epoch.left_at is None else epoch.left_at
         measured = min(measured, microseconds(event.at))
         state = epoch.state
@@ -221,22 +229,22 @@ def _tell(ledger: Ledger, event: Event, corrections: Corrections) -> list[Lesson
     trial.told |= now
     trial.answered = True
     key = client_key(trial.client)
-    if ledger.clients.get(key) == number:
-        del ledger.clients[key]
-    ledger.tells += 1
-    if steady and state == ledger.origin:
-        guardrails.learn_baselines(ledger, fresh)
-    if steady and state == ledger.state:
-        names = [each.name for each in ledger.spec.objectives if each.name in fresh]
-        ledger.observed += [name for name in names if name not in ledger.observed]
+    if tuner_state.clients.get(key) == number:
+        del tuner_state.clients[key]
+    tuner_state.tells += 1
+    if steady and state == tuner_state.origin:
+        guardrails.learn_baselines(tuner_state, fresh)
+    if steady and state == tuner_state.state:
+        names = [each.name for each in tuner_state.spec.objectives if each.name in fresh]
+        tuner_state.observed += [name for name in names if name not in tuner_state.observed]
     lessons: list[Lesson] = []
     if steady:
-        losses, counts = lesson_of(ledger.spec, fresh)
+        losses, counts = lesson_of(tuner_state.spec, fresh)
         if trial.awaited:  # what was not told yet may still come
-            counts[[each.name not in fresh for each in ledger.spec.objectives]] = 0
-        within = reach(ledger, now=ledger.now, round=ledger.round + 1)
+            counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
+        within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
         lessons.append(Learn(state, losses, counts, within))
-    if guardrails.judge(ledger, state, trial.told, fresh, steady):
-        ledger.urgent = event.number
+    if guardrails.judge(tuner_state, state, trial.told, fresh, steady):
+        tuner_state.urgent = event.number
         lessons.append(Drop())
     return lessons

@@ -1,7 +1,7 @@
-"""The ledger: what a tuner's events amount to, apart from what its policy has learned.
+"""The tuner_state: what a tuner's events amount to, apart from what its policy has learned.
 
-It is plain data, and `fold.apply` is the one function that changes it: the same events give
-the same ledger, in every process. States are lists of normalised knob values, times are
+It is plain data, and `reducer.apply` is the one function that changes it: the same events give
+the same tuner_state, in every process. States are lists of normalised knob values, times are
 microseconds since 1970.
 """
 
@@ -45,7 +45,7 @@ class Epoch:
 
 
 @dataclass(slots=True)
-class Errand:
+class ForcedMove:
     """A state to go to, whatever the policy wants."""
 
     kind: Literal["manual", "rollback"]
@@ -61,7 +61,7 @@ class Verdict:
 
 
 @dataclass(slots=True, kw_only=True)
-class Ledger:
+class TunerState:
     """Everything but what was learned."""
 
     spec: Spec
@@ -76,7 +76,7 @@ class Ledger:
     clients: dict[str, int] = field(default_factory=dict)  # the decision that each is to tell
     round: int = 0  # decisions made
     paused: str | None = None  # why, if it is
-    errand: Errand | None = None
+    forced_move: ForcedMove | None = None
     urgent: int = 0  # the event since which decisions made before are out of date
     moves: list[list[list[float]]]  # by knob: time, round, distance
     spent: list[float]  # by knob: all movement there was
@@ -123,31 +123,31 @@ class Ledger:
         """From which time and which round on metrics are steady, if the state is deployed now."""
         at, first = self.epoch.steady_at, self.epoch.steady_round
         for knob, x, y in zip(self.spec.knobs, state, self.state, strict=True):
-            span = knob.stability.stabilize_for
-            if span is None or x == y:
+            duration = knob.stability.stabilize_for
+            if duration is None or x == y:
                 continue
-            if span.seconds is not None:
-                at = max(at, now + 1_000_000 * span.seconds)
+            if duration.seconds is not None:
+                at = max(at, now + 1_000_000 * duration.seconds)
             else:
-                first = max(first, round + span.amount)
+                first = max(first, round + duration.amount)
         return at, first
 
     # In a snapshot.
 
     def plain(self) -> dict[str, Any]:
-        """The ledger as JSON can hold it."""
+        """The tuner_state as JSON can hold it."""
         saved = {name: getattr(self, name) for name in _PLAIN}
         return saved | {
             "spec": self.spec.to_dict(),
             "epochs": [_listed(epoch) for epoch in self.epochs.values()],
             "trials": [_listed(trial) for trial in self.trials.values()],
-            "errand": None if self.errand is None else _listed(self.errand),
+            "forced_move": None if self.forced_move is None else _listed(self.forced_move),
             "verdicts": [_listed(verdict) for verdict in self.verdicts],
         }
 
     @classmethod
     def from_plain(cls, saved: dict[str, Any]) -> Self:
-        """The ledger that `plain` saw."""
+        """The tuner_state that `plain` saw."""
         epochs = [Epoch(*each) for each in saved["epochs"]]
         trials = [Trial(*each) for each in saved["trials"]]
         return cls(
@@ -155,7 +155,7 @@ class Ledger:
             spec=Spec.from_dict(saved["spec"]),
             epochs={epoch.event: epoch for epoch in epochs},
             trials={trial.number: trial for trial in trials},
-            errand=None if saved["errand"] is None else Errand(*saved["errand"]),
+            forced_move=None if saved["forced_move"] is None else ForcedMove(*saved["forced_move"]),
             verdicts=[Verdict(*each) for each in saved["verdicts"]],
         )
 
@@ -177,11 +177,11 @@ _PLAIN = (
 )
 
 
-def _listed(record: Trial | Epoch | Errand | Verdict) -> list[Any]:
+def _listed(record: Trial | Epoch | ForcedMove | Verdict) -> list[Any]:
     """The fields of a record in their order; the parts are not copied."""
     return [getattr(record, name) for name in record.__slots__]
 
 
 def client_key(client: str | None) -> str:
-    """A client's name in the ledger; the one without a name has the empty one."""
+    """A client's name in the tuner_state; the one without a name has the empty one."""
     return client or ""

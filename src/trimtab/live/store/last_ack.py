@@ -17,7 +17,7 @@ _SUM = struct.Struct(">I")
 _MAGIC = b"trimtab1"
 
 
-class Witness(NamedTuple):
+class LastAck(NamedTuple):
     """The event that was last in the store, of all tuners, at the last acknowledgement."""
 
     tuner: int  # its id in the store
@@ -25,17 +25,17 @@ class Witness(NamedTuple):
     digest: bytes
 
 
-def write(file: int, witness: Witness) -> None:
+def write(file: int, last_ack: LastAck) -> None:
     """Replace the note in the file."""
-    note = _NOTE.pack(_MAGIC, *witness)
+    note = _NOTE.pack(_MAGIC, *last_ack)
     os.pwrite(file, note + _SUM.pack(zlib.crc32(note)), 0)
 
 
-def read(file: int) -> Witness | None:
+def read(file: int) -> LastAck | None:
     """The note in the file, or None if there is none, or one that was not written whole."""
     content = os.pread(file, _NOTE.size + _SUM.size, 0)
     note, check = content[: _NOTE.size], content[_NOTE.size :]
     if len(content) < _NOTE.size + _SUM.size or _SUM.pack(zlib.crc32(note)) != check:
         return None
     magic, *rest = _NOTE.unpack(note)
-    return Witness(*rest) if magic == _MAGIC else None
+    return LastAck(*rest) if magic == _MAGIC else None

@@ -123,7 +123,7 @@ class SqliteDatabase:
                     self._execute("ROLLBACK")
             self.step("after commit")
             if last:
-                last_ack.write(file, last_ack.Witness(*last[0]))
+                last_ack.write(file, last_ack.LastAck(*last[0]))
 
     def complaint(self, *, full: bool) -> str | None:
         """What SQLite finds wrong with the file, or which acknowledged event is not in it."""
@@ -213,7 +213,7 @@ def connected(path: Path, *, read_only: bool, timeout: float) -> sqlite3.Connect
     )
 
 
-def noted(path: Path) -> last_ack.Witness | None:
+def noted(path: Path) -> last_ack.LastAck | None:
     """The last acknowledged event, as far as it is known outside the database."""
     try:
         file = os.open(beside(path, "lock"), os.O_RDONLY)

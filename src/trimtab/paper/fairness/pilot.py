@@ -61,14 +61,14 @@ def piloted(settings: Settings, shape: Shape, *, seed: int, scopes: Scopes = "kn
     for i in range(world.problem.criteria):
         R, v, _ = estimators.split(i)
         lengths.append(float(np.linalg.norm(np.linalg.solve(R.T, v))))
-    book = estimators.book
+    stats = estimators.stats
     return Pilot(
         shape=shape,
         features=int(world.problem.dims.sum()),
         statistic=fit.statistic,
         critical=fit.critical,
         rejected=fit.rejected,
-        sigma=np.sqrt(book.pure_error / np.maximum(book.pure_df, 1)),
+        sigma=np.sqrt(stats.pure_error / np.maximum(stats.pure_df, 1)),
         length=np.array(lengths),
     )
 

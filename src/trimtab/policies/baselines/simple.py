@@ -119,5 +119,5 @@ def binary(problem: Problem) -> Problem:
 
 
 def _bystander(problem: Problem, start: ArrayLike, seed: int) -> Learner:
-    """A memory that keeps the books and is never asked what it has learned."""
+    """A memory that keeps the stats and is never asked what it has learned."""
     return Learner(problem, start=start, radius=0.0, reg=1.0, factor=2.0, seed=seed)

@@ -113,8 +113,8 @@ class JointLearner(Learner):
         self, losses: ArrayLike | None, *, played: ArrayLike | None, count: ArrayLike
     ) -> Ints:
         """Take losses in, or note that they come later; the criteria of which one was cut."""
-        book, m = self.estimators.book, self.problem.criteria
-        excess = book.excess.copy()
+        stats, m = self.estimators.stats, self.problem.criteria
+        excess = stats.excess.copy()
         cut = super().observe(losses, played=played, count=count)  # refuses what is malformed
         if losses is None:
             return cut
@@ -125,13 +125,13 @@ class JointLearner(Learner):
         if not np.array_equal(x, self.state):
             zero = self._zero(np.zeros(m, np.int64), y)
             y = y.copy()
-            y[cut] -= (book.excess - excess)[cut] / n[cut]
+            y[cut] -= (stats.excess - excess)[cut] / n[cut]
             self.joint.add_elsewhere(y if zero is None else y - zero, n, x)
             self.bound.update(self.joint_radius())
         elif complete and one:
             self.joint.full += 1
         else:
-            self.joint.add(np.clip(y, book.low, book.high) if book.low.size else y, n)
+            self.joint.add(np.clip(y, stats.low, stats.high) if stats.low.size else y, n)
         return cut
 
     def observe_rows(self, rows: Array) -> Ints:
@@ -160,21 +160,21 @@ class JointLearner(Learner):
 
         So the levels of both bounds are the same.
         """
-        book = self.estimators.book
-        if not book.offset.size:
+        stats = self.estimators.stats
+        if not stats.offset.size:
             return None
-        return np.where((book.data == 0) & (n > 0), mean, book.offset)
+        return np.where((stats.data == 0) & (n > 0), mean, stats.offset)
 
     def _relearn(self, beliefs: Beliefs) -> None:
         """Learn spread and noise anew, of the criteria and of the factors, and set the widths."""
         super()._relearn(beliefs)
-        prior, scales, book = self.joint.prior, beliefs.scales, self.estimators.book
+        prior, scales, stats = self.joint.prior, beliefs.scales, self.estimators.stats
         if prior is None or scales is None:
             return
         last = self.joint_scales
-        if last is None or last.doubt > SURE or book.seen.min() < SURE_ROUNDS:
+        if last is None or last.doubt > SURE or stats.seen.min() < SURE_ROUNDS:
             weights = self.problem.weights
-            data = self.joint.data(int(book.seen.sum()), float(weights**2 @ book.pure_error))
+            data = self.joint.data(int(stats.seen.sum()), float(weights**2 @ stats.pure_error))
             guess = np.sqrt(np.mean((weights * scales.sigma) ** 2)) if last is None else last.sigma
             self.joint_scales = last = learned(data, prior, float(guess))
             self.joint.start_at(last.ratio, last.sigma)
