@@ -28,6 +28,7 @@ from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
 from trimtab.live.store.faults import Unavailable
+from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import Place, Read
 from trimtab.live.telling import Receipt, entries_of
@@ -65,7 +66,8 @@ class Tuner:
 
     Args:
         spec: a `Spec`, or the path of its file.
-        storage: where the journal is, if not where the spec says.
+        storage: where the journal is, if not where the spec says; or a journal that is open, which
+            several tuners may share, and which `close` then leaves open.
         seed: of the policy of a new tuner; one that is there keeps its own.
         shadow: whether to propose and record only, and leave the system alone; None leaves
             it as it was, which is off for a new one.
@@ -83,7 +85,7 @@ class Tuner:
         self,
         spec: Spec | str | Path,
         *,
-        storage: str | None = None,
+        storage: str | Journal | None = None,
         seed: int = 0,
         shadow: bool | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -97,15 +99,41 @@ class Tuner:
         self._thread = threading.RLock()
         seed = whole(seed, "seed", low=0)
         self.spec.new_policy(seed=seed)  # refuses here what does not go together
-        url = self.spec.storage if storage is None else storage
-        self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
+        self._shared = isinstance(storage, Journal)
+        if isinstance(storage, Journal):
+            self._journal = storage
+        else:
+            url = self.spec.storage if storage is None else storage
+            self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
             self._projection, self._saved = self._begun(seed, bool(shadow), read_only)
             if not read_only:
                 self._adopt(shadow)
         except BaseException:
-            self._journal.close()
+            self.close()
             raise
+
+    @classmethod
+    def existing(
+        cls,
+        name: str,
+        journal: Journal,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> Self:
+        """The tuner of this name in an open journal, with the spec that the journal has.
+
+        Raises:
+            NotFound: the journal has no such tuner.
+        """
+        tuner = cls.__new__(cls)
+        tuner.name = word(name, "name")
+        tuner._clock, tuner._step = clock, lambda name: None
+        tuner._thread = threading.RLock()
+        tuner._journal, tuner._shared = journal, True
+        tuner._projection, tuner._saved = tuner._begun(0, False, read_only=True)
+        tuner.spec = tuner._projection.tuner_state.spec
+        return tuner
 
     def _begun(self, seed: int, shadow: bool, read_only: bool) -> tuple[Projection, int]:
         """What the journal says of this tuner, which is begun if it is not there.
@@ -341,8 +369,9 @@ class Tuner:
             self._step("after snapshot")
 
     def close(self) -> None:
-        """End the connection to the journal."""
-        self._journal.close()
+        """End the connection to the journal, unless others share it."""
+        if not self._shared:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
