@@ -17,6 +17,7 @@ import numpy as np
 from trimtab.arrays import Array, ArrayLike, read_only, vector
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
+from trimtab.live.spec.connect.connection import Source, Target, Webhook
 from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.faults import Fault, refuse
@@ -71,6 +72,9 @@ class Spec:
     baseline_observations: int = 8  # at the start state, of which a baseline is the mean
     mode: Mode = "auto"  # whether moves are made, or proposed and made when a person approves
     approve_within: Duration = field(default_factory=lambda: Duration.of("1d"))
+    source: Source | None = None  # these three are for `trimtab run`
+    target: Target | None = None
+    webhooks: tuple[Webhook, ...] = ()
 
     # Making one.
 
@@ -117,6 +121,13 @@ class Spec:
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain tables, in the layout of the file."""
+        connections: dict[str, Any] = {
+            key: each.to_dict()
+            for key, each in (("source", self.source), ("target", self.target))
+            if each is not None
+        }
+        if self.webhooks:
+            connections["webhook"] = [each.to_dict() for each in self.webhooks]
         return {
             "name": self.name,
             "storage": self.storage,
@@ -129,6 +140,7 @@ class Spec:
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "basis": self.basis.to_dict(),
             "policy": self.policy.to_dict(),
+            **connections,
         }
 
     @cached_property
