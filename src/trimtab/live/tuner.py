@@ -124,6 +124,7 @@ class Tuner:
         journal: Journal,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        actor: str | None = None,
     ) -> Self:
         """The tuner of this name in an open journal, with the spec that the journal has.
 
@@ -133,6 +134,7 @@ class Tuner:
         tuner = cls.__new__(cls)
         tuner.name = word(name, "name")
         tuner._clock, tuner._step = clock, lambda name: None
+        tuner._actor = None if actor is None else word(actor, "actor")
         tuner._thread = threading.RLock()
         tuner._journal, tuner._shared = journal, True
         tuner._projection, tuner._saved = tuner._begun(0, False, read_only=True)
