@@ -201,13 +201,13 @@ def test_a_draw_is_of_the_state_now_and_its_mean_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, asked = tt.worlds.quadratic(RING, seed=3), list[float]()
-    mean = world.mean
+    mean = world.expected
 
     def counted(state: Array) -> Array:
         asked.append(state.flat[2])
         return mean(state)
 
-    monkeypatch.setattr(world, "mean", counted)
+    monkeypatch.setattr(world, "expected", counted)
     s = np.full(6, 0.5)
     for t, x in enumerate([0.5, 0.5, 0.25, 0.25, 0.25, 0.5]):
         s[2] = x  # the same array
