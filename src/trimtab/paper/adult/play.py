@@ -18,6 +18,7 @@ from trimtab.paper.scores import Classifier, scored
 from trimtab.policies import LazyGraphLinUCB, LinUCB, Policy
 from trimtab.sim import play
 from trimtab.sim.worlds import Gaussian, World
+from trimtab.sim.worlds.world import lengths
 from trimtab.sim.worlds.population import Population, population_of
 from trimtab.solve import Solution
 
@@ -112,6 +113,11 @@ class Threshold(World):
         drawn = rng.multinomial(self.batch, counts.ravel() / self.population.size)
         noise = self.noise.draw(rng, self.problem.graph, t)
         return np.asarray(self._total(drawn.reshape(2, 2, 2)) + noise)
+
+    @property
+    def norms(self) -> Array:
+        """The length of the polynomial nearest to the values: (1,)."""
+        return lengths(self.problem, self.theta)
 
     @cached_property
     def optimum(self) -> Solution:

@@ -110,13 +110,9 @@ class World:
         Raises:
             InvalidInput: the state has another shape, or an overridden `mean` gives another one.
         """
-        if state.shape != (self.problem.knobs,):
-            raise InvalidInput(
-                f"state has shape {state.shape}, expected ({self.problem.knobs},); "
-                "give one value per knob"
-            )
         if "mean" not in self.overrides:
             return self._linear(state, self.problem.all_criteria if criteria is None else criteria)
+        self._check_shape(state)
         losses = np.array(self.mean(state), np.float64)
         if losses.shape != (self.problem.criteria,) or not np.isfinite(losses).all():
             raise InvalidInput(
@@ -177,7 +173,15 @@ class World:
             return f"the sum of many rounds of {type(self.noise).__name__} noise cannot be drawn"
         return "losses are missing at random" if self.missing else ""
 
+    def _check_shape(self, state: Array) -> None:
+        if state.shape != (self.problem.knobs,):
+            raise InvalidInput(
+                f"state has shape {state.shape}, expected ({self.problem.knobs},); "
+                "give one value per knob"
+            )
+
     def _linear(self, state: Array, criteria: Ints) -> Array:
+        self._check_shape(state)
         phi = np.empty(self.theta.size)
         self.problem.features.fill(phi, state, criteria)
         return dot_each(criteria, phi, self.theta, self.problem.features.offsets)
