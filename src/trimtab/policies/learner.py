@@ -244,7 +244,7 @@ class Learner:
     @cached_property
     def local(self) -> LocalUpdate | None:
         """What updates of a few knobs are made with in one go, where the core has it."""
-        return new_local(self.lcb, self.estimators.queue, effort=self.local_effort)
+        return new_local(self.lcb, effort=self.local_effort)
 
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the core; None where it cannot."""
@@ -252,14 +252,15 @@ class Learner:
         if local is None or self.limits is not None or self.pending:
             return None  # it knows the whole domain only, and nothing of what comes later
         affected = local.find(triggered)
-        if local.any_linear:
+        if affected is None:
             return None
         if self.owed is not None:
             estimators.collect(affected, self.owed)
         before = self.state
-        local.begin(self.state, self.width)
-        finite = local.update(triggered, estimators.factor, self.next_seed)
-        self.updated(local.state, 1)
+        state, finite = local.update(
+            self.state, self.width, triggered, estimators.factor, self.next_seed
+        )
+        self.updated(state, 1)
         if not finite:
             raise SolverFailed(TOO_LARGE)
         return float(np.abs(self.state - before).sum())

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab._core import LocalUpdate, TriggerQueue
+from trimtab._core import LocalUpdate
 from trimtab.learn.confidence import BoundConfidence, FixedRadius
 from trimtab.model.domain import BoundBox
 from trimtab.policies.lcb import LCB
 
 
-def new_local(lcb: LCB, queue: TriggerQueue, *, effort: float) -> LocalUpdate | None:
+def new_local(lcb: LCB, *, effort: float) -> LocalUpdate | None:
     """What updates of this LCB need, or None where they are made step by step."""
     radius, domain = lcb.radius, lcb.problem.domain
     if lcb.core is None or not isinstance(domain, BoundBox) or domain.leveled.size:
@@ -30,7 +30,6 @@ def new_local(lcb: LCB, queue: TriggerQueue, *, effort: float) -> LocalUpdate | 
         return None
     return LocalUpdate(
         regression=lcb.estimators.stats.core,
-        queue=queue,
         objective=lcb.core,
         radii=lcb.radii,
         sigma=sigma,
