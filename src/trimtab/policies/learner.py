@@ -21,8 +21,7 @@ from trimtab.learn.empirical_bayes import Scales, prior_from_plain, prior_to_pla
 from trimtab.learn.nodewise import Owed
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.model.problem import Problem
-from trimtab.policies.lcb import LCB
-from trimtab.policies.local_update import new_local
+from trimtab.policies.lcb import LCB, new_local
 from trimtab.policies.pending import Pending
 from trimtab.solve import Solution, solve
 from trimtab.solve.solve import TOO_LARGE

@@ -2,7 +2,7 @@
 
 An event is a round in which criteria trigger. Between two events nothing but counters changes;
 at an event the losses of the criteria concerned are drawn, as sums over all rounds since their
-last flush, and the knobs around them are searched (`policies.local`). Neither an event nor a
+last flush, and the knobs around them are searched (`policies.lcb`). Neither an event nor a
 round makes a Python object. What the engine does not know, reviews and parts that are linear in
 their knobs, it hands back to the policy, event by event.
 """
