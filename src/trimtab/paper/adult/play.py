@@ -18,8 +18,8 @@ from trimtab.paper.scores import Classifier, scored
 from trimtab.policies import LazyGraphLinUCB, LinUCB, Policy
 from trimtab.sim import play
 from trimtab.sim.worlds import Gaussian, World
-from trimtab.sim.worlds.world import lengths
 from trimtab.sim.worlds.population import Population, population_of
+from trimtab.sim.worlds.world import lengths
 from trimtab.solve import Solution
 
 FEMALE, MALE = 0, 1  # groups of the population, in this order

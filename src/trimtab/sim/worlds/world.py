@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from trimtab._core import dot_each
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
 from trimtab.errors import InvalidInput
+from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Noise, Recorded
 from trimtab.sim.worlds.search import search
@@ -182,9 +182,12 @@ class World:
 
     def _linear(self, state: Array, criteria: Ints) -> Array:
         self._check_shape(state)
-        phi = np.empty(self.theta.size)
+        phi, dims = np.empty(self.theta.size), self.problem.dims[criteria]
         self.problem.features.fill(phi, state, criteria)
-        return dot_each(criteria, phi, self.theta, self.problem.features.offsets)
+        mine = spans(self.problem.features.offsets[criteria], dims)
+        owner = np.repeat(np.arange(criteria.size), dims)
+        terms = phi[mine] * self.theta[mine]
+        return np.asarray(np.bincount(owner, terms, criteria.size), np.float64)
 
 
 def lengths(problem: Problem, theta: Array) -> Array:
