@@ -49,7 +49,8 @@ class Edges:
 
     The arrays are aligned with `graph.scope_knobs`. The centre of a criterion, and a scope
     of a single knob, are fixed. On `Balls` the knobs of a block stand or fall together. Once
-    decided an edge stays so, and its row shows the evidence of that time.
+    decided an edge stays so until its criterion is reopened, and its row shows the evidence of
+    the last test.
 
     >>> import trimtab as tt
     >>> edges = Edges(tt.Problem(tt.Graph.from_edges(3, [(0, 1)])))
@@ -123,6 +124,15 @@ class Edges:
                 best = candidates[np.argmax(self.statistic[candidates])]
                 self.decision[mine[self.unit[mine] == self.unit[best]]] = UNDECIDED
         return not np.array_equal(before, self.decision)
+
+    def reopen(self, criteria: Ints) -> Ints:
+        """Decide these criteria's edges anew, of which some were excluded; which edges: (r,)."""
+        mine = np.isin(self.criterion, criteria)
+        again = np.flatnonzero(mine & (self.decision == EXCLUDED))
+        self.decision[mine & ((self.decision == EXCLUDED) | (self.decision == INCLUDED))] = (
+            UNDECIDED
+        )
+        return again
 
     def __iter__(self) -> Iterator[Edge]:
         """One row per edge, criterion after criterion."""

@@ -467,9 +467,14 @@ class Learner:
         return saved | self.estimators.snapshot()
 
     @classmethod
+    def begun(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
+        """A learner made with the arguments of the one that `snapshot` saw: it has seen nothing."""
+        return cls(problem, **cls._arguments(problem, saved))
+
+    @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
         """The learner that `snapshot` saw."""
-        learner = cls(problem, **cls._arguments(problem, saved))
+        learner = cls.begun(problem, saved)
         learner._recall(saved)
         return learner
 

@@ -17,6 +17,13 @@ from trimtab.learn.subset_refit import check_nested, on_graph
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.adaptive.refit import refitted
+from trimtab.policies.adaptive.reopening import (
+    ALARM,
+    CAUSES,
+    LACK_OF_FIT,
+    Reopening,
+    to_reopen,
+)
 from trimtab.policies.adaptive.warmup import Design, Warmup, plan
 from trimtab.policies.base import Told, check_entries, part
 from trimtab.policies.lazy import LazyGraphLinUCB
@@ -49,8 +56,10 @@ class AdaptiveGraphLinUCB(Wrapper):
     3. *Refinement.* Excluded knobs leave the scope. The regression is fitted anew to all data
        (:math:`V_{SS}, b_S`), and the policy `then` goes on with it.
 
-    Undecided knobs stay, and are tested again at every global solve. The centre of a criterion
-    always stays. `edges` holds the evidence for every edge, `graph` what has come of it.
+    Undecided knobs stay, and are tested again at every global solve. A criterion from which knobs
+    were excluded begins anew on its whole scope when the alarm of `then` rings for it, or when its
+    losses no longer fit (`policies.adaptive.reopening`); `reopened` holds the evidence. The centre
+    of a criterion always stays. `edges` holds the evidence for every edge, `graph` what has come of it.
     If every dependency is absent or at least gamma, and the radius is a `Confidence`, then no
     edge is ever decided wrongly and all ellipsoids hold with probability 1 - delta: delta / 2
     goes to the ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
@@ -122,6 +131,8 @@ class AdaptiveGraphLinUCB(Wrapper):
     _block: int  # the block of the warm-up now played
     _until: int  # the clock at which it ends
     _delta: float  # of the user's radius; 0 where it has none
+    _reopenings: Array  # (n, 6) the rows of `reopened`
+    _misfit_at: Ints  # (m,) the clock at which lack of fit last reopened a criterion
     _own: ClassVar[tuple[str, ...]] = ("warming", "_block", "_until", "_delta")
 
     def __init__(
@@ -151,6 +162,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         limit = None if warmup is None else whole(warmup, "warmup", low=0)
         laps = whole(laps, "laps", low=1)
         self._problem = problem
+        self._reopenings, self._misfit_at = np.empty((0, 6)), np.zeros(problem.criteria, np.int64)
         self.gamma = np.full(problem.criteria, np.nan)
         if gamma is not None:
             self.gamma = per_item(
@@ -290,20 +302,52 @@ class AdaptiveGraphLinUCB(Wrapper):
         return self.edges.test(learner.estimators, radii, gamma, learner.clock)
 
     def _tested(self, told: Told) -> Told:
-        """Test what is undecided again after a global look; knobs it excludes leave at once."""
-        looked = told.cause != "none" and self.inner.looked_globally
-        if looked and self.edges.open.any() and self._test():
-            self._refine(due=False)
+        """Test what is undecided again after a global look; knobs it excludes leave at once.
+
+        Criteria whose losses the learned graph no longer explains begin anew.
+        """
+        if told.cause == "none" or not self.inner.looked_globally:
+            return told
+        again = self._reopen(told)
+        if again.size or (self.edges.open.any() and self._test()):
+            self._refine(due=False, fresh=again)
             if isinstance(self.inner, SteadyGraphLinUCB):  # it counts what its looks have gained
                 self.inner.recount()
-            told = replace(told, next_review=self.next_look())
+            told = replace(told, next_review=max(self.next_look(), 1))
         return told
 
-    def _refine(self, *, due: bool) -> None:
+    def _reopen(self, told: Told) -> Ints:
+        """The criteria whose excluded edges are open again, by alarm or lack of fit."""
+        excluded = self.edges.counts(EXCLUDED) > 0
+        if not excluded.any():
+            return NOBODY
+        clock, learner = self.learner.clock, self.learner
+        ready = clock >= 2 * self._misfit_at
+        which, statistic, critical = to_reopen(learner, told, excluded, ready)
+        for i, x, limit in zip(which.tolist(), statistic, critical, strict=True):
+            cause = ALARM if np.isnan(x) else LACK_OF_FIT
+            if cause == LACK_OF_FIT:
+                self._misfit_at[i] = clock
+            for edge in self.edges.reopen(np.array([i])).tolist():
+                row = (clock, i, self.edges.knob[edge], cause, x, limit)
+                self._reopenings = np.vstack((self._reopenings, row))
+        return which
+
+    @property
+    def reopened(self) -> tuple[Reopening, ...]:
+        """Every excluded edge that was opened again, with the evidence, in order."""
+        return tuple(
+            Reopening(int(t), int(i), int(j), CAUSES[int(cause)], float(x), float(limit))
+            for t, i, j, cause, x, limit in self._reopenings
+        )
+
+    def _refine(self, *, due: bool, fresh: Ints = NOBODY) -> None:
         """Go on with the scopes that are left, everything flushed; a look is due, or has been."""
         smaller = _learned(self.problem, self.edges)
         delta = max(self._delta * self._share(), LEAST_DELTA)
-        self.inner.learner = self.learner = refitted(self.learner, smaller, delta=delta, due=due)
+        self.inner.learner = self.learner = refitted(
+            self.learner, smaller, delta=delta, due=due, fresh=fresh
+        )
 
     def _share(self) -> float:
         """The part of delta for the learned scopes, so that all that may be learned have 1/2.
@@ -342,6 +386,8 @@ class AdaptiveGraphLinUCB(Wrapper):
     def _beside(self) -> dict[str, Any]:
         return {
             "gamma": self.gamma.copy(),
+            "reopenings": self._reopenings.copy(),
+            "misfit_at": self._misfit_at.copy(),
             **{f"edges.{name}": value for name, value in self.edges.snapshot().items()},
             **{f"warmup.{name}": value for name, value in self.warmup.snapshot().items()},
         }
@@ -353,11 +399,14 @@ class AdaptiveGraphLinUCB(Wrapper):
         policy.edges = Edges(problem)
         shapes: dict[str, tuple[int, ...] | None] = dict.fromkeys(cls._own, ())
         shapes |= {"gamma": (problem.criteria,), "warmup.states": None, "warmup.rounds": None}
+        shapes |= {"misfit_at": (problem.criteria,), "reopenings": None}
         shapes |= {f"edges.{x}": y.shape for x, y in policy.edges.snapshot().items()}
         check_entries(saved, shapes)
         for name in cls._own:
             setattr(policy, name, saved[name])
         policy.gamma = np.array(saved["gamma"])
+        policy._reopenings = np.array(saved["reopenings"], np.float64).reshape(-1, 6)
+        policy._misfit_at = np.array(saved["misfit_at"], np.int64)
         policy.edges.restore(part(saved, "edges."))
         inside = problem if policy.warming else _learned(problem, policy.edges)
         policy.inner = restored_inner(inside, saved)
