@@ -29,6 +29,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("live.state",),
     ("sim", "live"),
     ("advise",),
+    ("plot",),
     ("sweeps", "paper"),
     ("cli",),
     ("__main__",),

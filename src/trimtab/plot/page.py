@@ -1,14 +1,20 @@
-"""Reports as one HTML file: no scripts, nothing fetched, readable on a phone and on paper.
+"""Reports as one HTML file: nothing fetched, readable on a phone and on paper.
 
-The pieces are strings of HTML; text that goes into them is escaped here.
+The pieces are strings of HTML; text that goes into them is escaped here. A page with figures
+carries plotly's script inside itself; one without has no script at all.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
+from typing import Any
+
+from trimtab.plot.theme import CONFIG, DARK
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --paper: #fff; --faint: #5c5c5c;
@@ -46,6 +52,8 @@ summary { cursor: pointer; color: var(--link); }
 .bad { color: var(--bad); font-weight: 600; }
 figure { margin: 1.2rem 0 1.6rem; }
 figure img { display: block; width: 100%; height: auto; background: #fff; border-radius: 4px; }
+figure.plot { overflow: hidden; } .drawn { width: 100%; }
+.drawn .modebar { opacity: .85; }
 figcaption { font-size: .9rem; color: var(--faint); margin-top: .4rem; max-width: 44rem; }
 footer { margin-top: 3rem; padding-top: .75rem; border-top: 1px solid var(--rule);
   font-size: .85rem; color: var(--faint); }
@@ -58,6 +66,9 @@ footer { margin-top: 3rem; padding-top: .75rem; border-top: 1px solid var(--rule
   figure, tr, li { break-inside: avoid; } h2, h3, caption { break-after: avoid; }
   a { text-decoration: none; } }
 """
+
+
+DRAWN = 'class="drawn"'  # where a figure goes
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ def page(*, title: str, lead: str, sections: Sequence[Section], foot: str) -> st
     contents = "".join(
         f'<li><a href="#{escape(s.key)}">{escape(s.title)}</a></li>' for s in sections
     )
-    parts = "".join(
+    body = "".join(
         f'<section id="{escape(s.key)}"><h2>{escape(s.title)}</h2>{s.body}</section>'
         for s in sections
     )
@@ -92,8 +103,25 @@ def page(*, title: str, lead: str, sections: Sequence[Section], foot: str) -> st
         '<link rel="icon" href="data:,">'  # else a browser asks for one
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
         f'<header><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p></header>'
-        f'<nav aria-label="Contents"><ol>{contents}</ol></nav><main>{parts}</main>'
-        f"<footer><p>{escape(foot)}</p></footer></body></html>\n"
+        f'<nav aria-label="Contents"><ol>{contents}</ol></nav><main>{body}</main>'
+        f"<footer><p>{escape(foot)}</p></footer>{scripts(body)}</body></html>\n"
+    )
+
+
+def scripts(body: str) -> str:
+    """What draws the figures of a body, if it has any: plotly's script and ours."""
+    if DRAWN not in body:
+        return ""
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script><script>{drawing_script()}</script>"
+
+
+def drawing_script() -> str:
+    """The script that draws every figure of a page in the colours of the reader's screen."""
+    source = files("trimtab.plot").joinpath("draw.js").read_text(encoding="utf-8")
+    return source.replace("/*CONFIG*/{}", json.dumps(CONFIG)).replace(
+        "/*DARK*/{}", json.dumps(DARK)
     )
 
 
@@ -150,6 +178,19 @@ def figure(*, wide: bytes, narrow: bytes, alt: str, caption: str) -> str:
         f'<figure><picture><source media="(max-width: 40rem)" srcset="{_data(narrow)}">'
         f'<img src="{_data(wide)}" alt="{escape(alt)}"></picture>'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def drawing(figure: Any, *, caption: str = "") -> str:
+    """A plotly figure, with what it shows in words for those who do not see it."""
+    alt = escape(figure.layout.meta["alt"])
+    plain = figure.to_json().replace("</", "<\\/")  # else a name could end the script
+    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return (
+        f'<figure class="plot"><div {DRAWN} role="group" aria-label="{alt}" '
+        f'style="min-height:{figure.layout.height or 300:.0f}px"></div>'
+        f'<script type="application/json">{plain}</script>'
+        f"<noscript><p>{alt}</p></noscript>{said}</figure>"
     )
 
 
