@@ -30,7 +30,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("sim", "live"),
     ("advise",),
     ("plot",),
-    ("sweeps", "paper"),
+    ("demo", "sweeps", "paper"),
     ("cli",),
     ("__main__",),
 )

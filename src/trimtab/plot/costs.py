@@ -57,7 +57,7 @@ def cost(source: Source | Mapping[str, Source]) -> Any:
                 + "</extra>",
             )
         )
-        words.append(_worth(name, table))
+        words.append(worth(name, table))
     main = next(iter(runs.values()))
     if main.best is not None and main.stay is not None:
         x, y = _sums(main, np.cumsum((main.stay - main.best) * main.count), main.stay - main.best)
@@ -113,7 +113,7 @@ def _band(x: Array, y: Array, half: Array, colour: str) -> Any:
     )
 
 
-def _worth(name: str, table: Rounds) -> str:
+def worth(name: str, table: Rounds) -> str:
     """One sentence: what was saved, of what, and what the moves cost."""
     if table.stay is None or table.saved is None or not table.saved.size:
         return f"{name}: nothing was measured yet."
@@ -121,7 +121,9 @@ def _worth(name: str, table: Rounds) -> str:
     stayed = float((table.stay * table.count)[known].sum())
     saved, paid = float(table.saved[-1]), float(table.price.sum())
     share = f", {saved / stayed:.0%} of what staying put costs" if stayed > 0.0 else ""
-    return f"{name} saved {saved:,.4g}{share}; its moves cost {paid:,.4g}."
+    verb = "saved" if saved >= 0.0 else "lost"
+    share = share if saved >= 0.0 else share.replace("-", "")
+    return f"{name} {verb} {abs(saved):,.4g}{share}; its moves cost {paid:,.4g}."
 
 
 def movement(source: Source | Mapping[str, Source]) -> Any:

@@ -48,7 +48,7 @@ def responses(
     bound.
 
     Args:
-        source: a `Tuner`, a spec or its path, or a policy.
+        source: a `Tuner`, a spec or its path, or a policy that has learned.
         knobs: names for the knobs of a policy; of a tuner, those to draw.
         objectives: the same of objectives.
     """
@@ -112,7 +112,8 @@ def responses(
             showarrow=False,
             font={"size": 11},
         )
-        figure.update_xaxes(type="log" if each.knob.log else "linear", nticks=4, **where)
+        scale = theme.ticks(each.knob.low, each.knob.high) if each.knob.log else {"nticks": 4}
+        figure.update_xaxes(**scale, **where)
     return theme.described(figure, _alt(found))
 
 

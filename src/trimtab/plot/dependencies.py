@@ -80,7 +80,9 @@ def graph(
             )
         )
     theme.finish(figure, height=ROW * rows + 30, top=10)
-    figure.update_layout(showlegend=False, margin={"l": 6, "r": 6, "t": 10, "b": 10})
+    figure.update_layout(
+        showlegend=False, hovermode="closest", margin={"l": 6, "r": 6, "t": 10, "b": 10}
+    )
     figure.update_xaxes(visible=False, range=[0, 1], fixedrange=True)
     figure.update_yaxes(visible=False, range=[rows, 0], fixedrange=True)
     reads = "; ".join(

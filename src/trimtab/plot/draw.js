@@ -23,7 +23,10 @@
     });
   };
 
-  const drawAll = () => Promise.all([...document.querySelectorAll(".drawn")].map(draw));
+  const drawAll = () =>
+    Promise.all([...document.querySelectorAll(".drawn")].map(draw)).then(() => {
+      document.getElementById("js-plotly-tester")?.setAttribute("aria-hidden", "true");
+    });
   window.trimtab = { draw, drawAll };
   drawAll().then(() => { document.documentElement.dataset.drawn = "yes"; });
   dark.addEventListener("change", drawAll);

@@ -15,6 +15,7 @@ from trimtab.plot.theme import BLUE, FAINT, GREEN, ORANGE, PURPLE, RED, escape
 
 MOST = 12  # knobs that are drawn if nobody says which
 BINS = 400  # columns into which a long line is reduced
+POINTS = 200  # between moves, for the pointer
 LONG = 100_000  # rounds from which on the axis is logarithmic
 MARKS: dict[Kind, tuple[str, str]] = {  # colour and shape
     "improve": (GREEN, "circle"),
@@ -51,7 +52,7 @@ def knobs(source: Source | Mapping[str, Source], *, show: list[str] | None = Non
         ends = np.log10([knob.low, knob.high]) if knob.log else np.array([knob.low, knob.high])
         room = 0.06 * (ends[1] - ends[0])
         figure.update_yaxes(
-            type="log" if knob.log else "linear",
+            **(theme.ticks(knob.low, knob.high) if knob.log else {}),
             range=[float(ends[0] - room), float(ends[1] + room)],
             row=row,
             col=1,
@@ -133,23 +134,24 @@ def rounds_axis(figure: Any, rows: int, horizon: int) -> None:
     if horizon > LONG:
         figure.update_xaxes(type="log", range=[0.0, float(np.log10(horizon))])
     else:
-        figure.update_xaxes(range=[0.5, max(horizon, 2) + 0.5])
+        figure.update_xaxes(range=[0.5, max(horizon, 2) + 1.0])
     figure.update_xaxes(title={"text": "round", "standoff": 6}, row=rows, col=1)
 
 
 def stairs(first: Ints, y: Array, horizon: int) -> tuple[Array, Array]:
-    """Where each level begins, and the last one once more where it ends."""
+    """A level from each of these rounds on, with points between to put a pointer on."""
     if not first.size:
         return np.empty(0), np.empty(0)
-    return np.append(first, horizon + 0.5), np.append(y, y[-1])
+    between = np.unique(np.linspace(first[0], horizon, POINTS).astype(np.int64))
+    x = np.union1d(np.union1d(first, between).astype(np.float64), [horizon + 0.5])
+    return x, y[np.searchsorted(first, x, side="right") - 1]
 
 
 def reduced(x: Array, y: Array) -> Ints:
     """Which points to draw: of each column of the picture the first, last, lowest and highest."""
     n = x.size
-    level = np.flatnonzero(np.diff(y, prepend=np.nan) != 0.0)
-    if level.size <= 4 * BINS:
-        return np.union1d(level, [n - 1]) if n else level
+    if n <= 4 * BINS:
+        return np.arange(n)
     kept = set[int]()
     edges = np.searchsorted(x, np.linspace(x[0], x[-1], BINS + 1))
     edges[-1] = n

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from trimtab.errors import InvalidInput
 from trimtab.plot.theme import CONFIG, DARK
 
 STYLE = """
@@ -45,6 +47,7 @@ th, td { text-align: left; vertical-align: top; padding: .34rem .7rem .34rem 0;
 thead th, thead .n { font-weight: 600; color: var(--faint); vertical-align: bottom;
   white-space: normal; }
 tbody th { font-weight: 500; min-width: 8rem; }
+pre { margin: 0; font-size: .85rem; line-height: 1.45; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 summary { cursor: pointer; color: var(--link); }
 .short { white-space: nowrap; }
@@ -144,6 +147,14 @@ def bullets(items: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
 
 
+def preformatted(text: str, *, label: str) -> str:
+    """Text as a terminal shows it; it scrolls by itself where the page is narrow."""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f"<pre>{escape(text)}</pre></div>"
+    )
+
+
 def folded(summary: str, body: str) -> str:
     """A part that opens when asked for, and is open on paper.
 
@@ -204,6 +215,27 @@ def shown(x: float) -> str:
     if isinstance(x, int) or size >= 100:
         return f"{x:,.0f}"
     return f"{x:.2f}" if 0 < size < 10 else f"{x:.1f}"
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is done that takes time."""
+    if path.is_dir():
+        raise InvalidInput(f"out = {str(path)!r} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"out = {str(path)!r}: there is no folder {str(path.parent)!r}")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page to a file.
+
+    Raises:
+        InvalidInput: it cannot be written.
+    """
+    refuse_unwritable(path)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"out = {str(path)!r} cannot be written: {error.strerror}") from None
 
 
 def _number(cell: str | float | Cell) -> bool:

@@ -131,6 +131,7 @@ def _of_trace(
         why=tuple("" if record is None else record.worth for record in found),
         loss=trace.rates,
         stay=stay,
+        expected=np.array([np.nan if each is None else each.expected for each in found]),
         best=trace.best,
     )
 
@@ -186,16 +187,17 @@ def _of_tuner(tuner: Tuner, name: str) -> Rounds:
     losses = np.array([spec.losses(metrics) for metrics in measured])
     weights = np.array([objective.weight for objective in spec.objectives])
     loss = losses.reshape(n, weights.size) @ weights  # NaN where one of them is
-    steps = np.diff(states, axis=0, prepend=spec.start[None, :]).any(axis=1)
+    steps = (np.diff(states, axis=0, prepend=spec.start[None, :]) != 0.0).any(axis=1)
     at_start = (states == states[:1]).all(axis=1) & ~np.isnan(loss)
-    stay, error = None, 0.0
-    if at_start.any():
-        stay = np.full(n, loss[at_start].mean())
-        error = float(loss[at_start].std(ddof=1) / np.sqrt(at_start.sum())) if n > 1 else 0.0
+    metrics = _metrics(spec, measured, tuner, status.baselines)
+    noises = [each.weight * each.noise / unit for each, unit in _units(spec, metrics)]
+    noise = None if len(noises) < weights.size else float(np.sqrt(np.square(noises).sum()))
+    stay = np.full(n, loss[at_start].mean()) if at_start.any() else None
+    error = 0.0 if noise is None or stay is None else noise / float(np.sqrt(at_start.sum()))
     return Rounds(
         name=name,
         knobs=axes_of(spec),
-        metrics=_metrics(spec, measured, tuner, status.baselines),
+        metrics=metrics,
         start=np.asarray(spec.start),
         first=np.array([row.round for row in decided], np.int64),
         count=np.ones(n, np.int64),
@@ -207,9 +209,11 @@ def _of_tuner(tuner: Tuner, name: str) -> Rounds:
         why=tuple(_words(row) for row in decided),
         loss=loss,
         stay=stay,
-        stay_error=0.0 if np.isnan(error) else error,
+        stay_error=error,
+        expected=np.array([_expectation(row) for row in decided], np.float64),
         at=tuple(row.at for row in decided),
         measured=True,
+        noise=noise,
     )
 
 
@@ -219,6 +223,19 @@ def _why_moved(row: HistoryRow) -> Kind:
     look = row.look or {}
     expected, rounds, price = (look.get(key) or 0.0 for key in ("expected", "rounds", "price"))
     return "improve" if expected > 0.0 and expected * rounds >= price else "learn"
+
+
+def _expectation(row: HistoryRow) -> float:
+    """By how much the estimates say that the move lowers the loss; NaN if it rests on none."""
+    expected = (row.look or {}).get("expected") if row.changed else None
+    return float("nan") if expected is None else float(expected)
+
+
+def _units(spec: Spec, metrics: tuple[Metric, ...]) -> Iterator[tuple[Any, float]]:
+    """The objectives whose noise is known, and the range of each."""
+    for each, metric in zip(spec.objectives, metrics, strict=False):
+        if metric.noise is not None:
+            yield metric, each.high - each.low
 
 
 def _words(row: HistoryRow) -> str:

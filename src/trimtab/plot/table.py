@@ -102,14 +102,16 @@ class Rounds:
     loss: Array  # (n,)
     stay: Array | None  # (n,) the loss had the knobs been left alone, None where nobody knows
     stay_error: float = 0.0  # its standard error
+    expected: Array | None = None  # (n,) by how much the move was to lower the loss; NaN: not said
     best: Array | None = None  # (n,) the loss at the best state, where that is known
     at: tuple[datetime, ...] | None = None  # (n,)
     measured: bool = False  # whether losses are measurements
+    noise: float | None = None  # of a measured loss, a round
 
     @property
     def horizon(self) -> int:
         """The last round."""
-        return int(self.first[-1] + max(self.count[-1] - 1, 0)) if self.first.size else 0
+        return int((self.first + self.count - 1).max()) if self.first.size else 0
 
     @cached_property
     def steps(self) -> Array:

@@ -113,6 +113,7 @@ def finish(figure: Any, *, height: int, top: int = 62) -> None:
             "bgcolor": "rgba(0,0,0,0)",
         },
         dragmode="zoom",
+        hovermode="x",
     )
     axis = {
         "gridcolor": GRID,
@@ -124,6 +125,11 @@ def finish(figure: Any, *, height: int, top: int = 62) -> None:
     }
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis, nticks=4)
+
+
+def ticks(low: float, high: float) -> dict[str, Any]:
+    """Options of an axis from low to high whose scale is logarithmic: whole decades, if any."""
+    return {"type": "log", "dtick": 1 if high >= 10.0 * low else "D2"}
 
 
 def described(figure: Any, alt: str) -> Any:
