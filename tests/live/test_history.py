@@ -136,3 +136,17 @@ def test_a_warm_start_by_somebody_else_has_no_second_effect(tuner: tt.Tuner) -> 
     tuner.warm_start(table, actor="ben")
     assert tuner.status().events == before
     assert tuner.history(kinds=["warm"])[0].actor == "ana"
+
+
+def test_the_reason_of_an_order_is_kept(tmp_path: Path) -> None:
+    with tuner_at(tmp_path, Clock()) as tuner:
+        tuner.override({"mix": 0.4}, actor="ana", why="a sale begins")
+        tuner.resume(actor="ben", why="it is over")
+        with pytest.raises(InvalidInput, match="why: give at most 500 printable"):
+            tuner.attach({"mix": 0.1}, why="a\nb")
+        rows = tuner.history(after=1)
+    assert [(row.kind, row.actor, row.reason) for row in rows] == [
+        ("override", "ana", "a sale begins"),
+        ("resume", "ben", "it is over"),
+    ]
+    assert rows[0].text.endswith("(a sale begins)")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from trimtab.sim import Trace
 from trimtab.sim.recommender import CRITERIA, KNOBS, START, recommender
 from trimtab.sim.worlds import World
 
-NAMES = {"knobs": KNOBS, "objectives": [name for name, _, _ in CRITERIA]}
+NAMES: dict[str, Any] = {"knobs": KNOBS, "objectives": [name for name, _, _ in CRITERIA]}
 
 
 @cache

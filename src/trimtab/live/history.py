@@ -197,10 +197,11 @@ def _said(
             for name, x in row["told"].items()
         ]
         return f"{row['id']}: " + (", ".join(told) or "nothing was measured")
+    why = f" ({row['reason']})" if row["reason"] else ""
     if kind == "attach":
-        return "set by hand: " + ("; ".join(steps) or "nothing was changed")
+        return "set by hand: " + ("; ".join(steps) or "nothing was changed") + why
     if kind in ("approve", "reject"):
-        return f"{kind} {row['id']}: {listed}"
+        return f"{kind} {row['id']}: {listed}{why}"
     if kind in ("begin", "override", "rollback"):
-        return f"{kind}: {listed}"
+        return f"{kind}: {listed}{why}"
     return kind if row["reason"] is None else f"{kind}: {row['reason']}"

@@ -243,55 +243,65 @@ class Tuner:
 
     # People.
 
-    def attach(self, values: Mapping[str, float], *, actor: str | None = None) -> None:
+    def attach(
+        self, values: Mapping[str, float], *, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Accept that somebody has set the system by hand; knobs that are not named stay.
 
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda tuner_state, read, now: commands.attach(tuner_state, values), actor)
+        self._act(lambda tuner_state, read, now: commands.attach(tuner_state, values), actor, why)
 
-    def override(self, values: Mapping[str, float], *, actor: str | None = None) -> None:
+    def override(
+        self, values: Mapping[str, float], *, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Have the next decisions go to these values, within the guards, and stay until `resume`.
 
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda tuner_state, read, now: commands.override(tuner_state, values), actor)
+        self._act(lambda tuner_state, read, now: commands.override(tuner_state, values), actor, why)
 
     def pause(self, why: str = "by hand", *, actor: str | None = None) -> None:
         """Leave the knobs alone until `resume`; only a broken guardrail still moves them back."""
         self._act(lambda tuner_state, read, now: commands.pause(tuner_state, why), actor)
 
-    def resume(self, *, actor: str | None = None) -> None:
+    def resume(self, *, actor: str | None = None, why: str | None = None) -> None:
         """Tune again from where the system is now: nothing moves until the next look."""
-        self._act(lambda tuner_state, read, now: commands.resume(tuner_state), actor)
+        self._act(lambda tuner_state, read, now: commands.resume(tuner_state), actor, why)
 
-    def rollback(self, *, actor: str | None = None) -> None:
+    def rollback(self, *, actor: str | None = None, why: str | None = None) -> None:
         """Go back to the last good state other than this one, within the guards, and pause there.
 
         Raises:
             Conflict: no other good state is known.
         """
-        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state), actor)
+        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state), actor, why)
 
-    def approve(self, decision_id: str, *, actor: str | None = None) -> None:
+    def approve(
+        self, decision_id: str, *, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Carry out what a decision has proposed, with the next decisions and within the guards.
 
         Raises:
             Conflict: it does not wait for approval, or not any more.
         """
         number = number_of(self.name, decision_id)
-        self._act(lambda tuner_state, read, now: approval.approve(tuner_state, number, now), actor)
+        self._act(
+            lambda tuner_state, read, now: approval.approve(tuner_state, number, now), actor, why
+        )
 
-    def reject(self, decision_id: str, *, actor: str | None = None) -> None:
+    def reject(self, decision_id: str, *, actor: str | None = None, why: str | None = None) -> None:
         """Leave what a decision has proposed undone; the next look may propose something else.
 
         Raises:
             Conflict: it does not wait for approval, or not any more.
         """
         number = number_of(self.name, decision_id)
-        self._act(lambda tuner_state, read, now: approval.reject(tuner_state, number, now), actor)
+        self._act(
+            lambda tuner_state, read, now: approval.reject(tuner_state, number, now), actor, why
+        )
 
     # History.
 
@@ -367,7 +377,9 @@ class Tuner:
 
     # How every call goes.
 
-    def _act(self, plan: Plan, actor: str | None = None) -> tuple[Event, ...]:
+    def _act(
+        self, plan: Plan, actor: str | None = None, why: str | None = None
+    ) -> tuple[Event, ...]:
         """Read what is new, plan, append, and follow; no event if there is nothing to do.
 
         The plan is made outside the transaction, so that what takes time does not keep others
@@ -377,7 +389,7 @@ class Tuner:
             self._step("received")
             clock = self._clock()
             self._projection.follow(self._read)
-            signed = self._signed(actor)
+            signed = self._signed(actor, why)
             drafts = self._drafts(plan, self._read, clock, signed)
             seen = self._projection.number
             if not drafts:
@@ -401,10 +413,11 @@ class Tuner:
             for kind, payload in plan(tuner_state, read, microseconds(at))
         ]
 
-    def _signed(self, actor: str | None) -> dict[str, str]:
-        """Who is behind an event, as its payload says it."""
+    def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
+        """Who is behind an event, and why, as its payload says it."""
         who = self._actor if actor is None else word(actor, "actor")
-        return {} if who is None else {"actor": who}
+        reason = {} if why is None else {"why": commands.reason(why)}
+        return reason if who is None else {"actor": who, **reason}
 
     def _number(self, decision_id: str) -> int:
         """The number of a decision, by its id or as the last one."""

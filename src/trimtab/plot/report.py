@@ -65,7 +65,7 @@ def _lead(table: Rounds, status: Status, moves: Sequence[Move]) -> str:
 
 
 def _now(tuner: Tuner, status: Status) -> str:
-    rows = []
+    rows: list[tuple[str | float | Cell, ...]] = []
     for knob in tuner.spec.knobs:
         goal = None if status.goal is None else status.goal[knob.name]
         figures = (status.values[knob.name], knob.start, goal)
