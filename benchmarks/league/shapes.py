@@ -76,7 +76,7 @@ def two_valleys(seed: int, *, pairs: int, price: float) -> Place:
 def service(seed: int, *, price: float) -> Place:
     """A service with a cache: five knobs, few objectives that read most of them, little noise.
 
-    Two knobs save work together, one of them for memory, which is a setting and has no noise. A batch
+    Two knobs save work together, one for memory, which is a setting and has no noise. A batch
     saves work and waits. What is kept for long is stale. Which end of a knob is which is drawn.
     """
     rng = np.random.default_rng((seed, 35))
