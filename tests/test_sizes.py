@@ -18,7 +18,6 @@ REASONS = {
     "live/store/faults.py": "what can go wrong with a journal, drawn once",
     "live/store/fork.py": "two kinds of locks use it, which do not know each other",
     "model/bases/registry.py": "a list that users join",
-    "policies/adaptive/refit.py": "the one step between two learners",
     "policies/registry.py": "a list that users join",
     "sim/worlds/registry.py": "a list that users join",
     "sweeps/local.py": "the counterpart of `cluster`",

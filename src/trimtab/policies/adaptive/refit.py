@@ -1,13 +1,16 @@
-"""A learner that goes on with smaller scopes, as if it had never known larger ones."""
+"""The problem that is left, and a learner that goes on as if it had known it all along."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from trimtab.arrays import NOBODY, Ints
-from trimtab.learn.subset_refit import refit
+from trimtab.learn.sparsity_test import EXCLUDED, INCLUDED, UNDECIDED, Edges
+from trimtab.learn.subset_refit import on_graph, refit
+from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.learner import Learner
+from trimtab.policies.learner.snapshot import arguments
 
 
 def refitted(
@@ -34,7 +37,7 @@ def refitted(
         saved["radius.norm"] = saved["radius.norm"] / np.sqrt(saved["reg"] / old)
         saved["radius.delta"] = delta
     if "R0" in saved:
-        saved["R0"] = Learner.begun(smaller, saved).estimators.stats.R0
+        saved["R0"] = Learner(smaller, **arguments(saved)).estimators.stats.R0
     found = Learner.restored(smaller, saved)
     if found.beliefs is not None:
         found.beliefs.begin_anew()
@@ -44,3 +47,23 @@ def refitted(
     found.estimators.deploy(found.state, smaller.all_criteria)
     found.lcb.update(smaller.all_criteria)
     return found
+
+
+def learned(problem: Problem, edges: Edges) -> Problem:
+    """The problem on the graph that is left."""
+    centres = None if problem.graph.centres is None else problem.graph.centres.tolist()
+    graph = Graph.from_scopes(edges.scopes(), knobs=problem.knobs, centres=centres)
+    return on_graph(problem, graph)
+
+
+def delta_share(edges: Edges) -> float:
+    """The part of delta for the learned scopes, so that all that may be learned have 1/2.
+
+    A scope with u undecided knobs of n holds at most u that are not read. At most n^e / e!
+    scopes hold e such knobs, and sum_e n^e / e! (2n)^-e <= exp(1/2) < 2. A scope from which
+    nothing was excluded keeps the 1/2 of the super-graph.
+    """
+    included, excluded, undecided = map(edges.counts, (INCLUDED, EXCLUDED, UNDECIDED))
+    n = np.maximum(included + excluded + undecided, 1)
+    share = 0.25 * (2.0 * n) ** -undecided.astype(np.float64)
+    return float(np.where(excluded > 0, share, 0.5).min())

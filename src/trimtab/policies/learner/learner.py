@@ -434,14 +434,9 @@ class Learner:
         return snapshot.to_plain(self)
 
     @classmethod
-    def begun(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
-        """A learner made with the arguments of the one that `snapshot` saw: it has seen nothing."""
-        return cls(problem, **cls._arguments(problem, saved))
-
-    @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
         """The learner that `snapshot` saw."""
-        learner = cls.begun(problem, saved)
+        learner = cls(problem, **cls._arguments(problem, saved))
         learner._recall(saved)
         return learner
 
