@@ -20,6 +20,8 @@ REASONS = {
     "policies/adaptive/refit.py": "the one step between two learners",
     "policies/lcb.py": "the bound of Eq. (6), which learner and local updates read",
     "policies/registry.py": "a list that users join",
+    "run/backoff.py": "loops and webhooks wait alike",
+    "run/faults.py": "what can go wrong outside, drawn once",
     "sim/worlds/registry.py": "a list that users join",
     "sweeps/local.py": "the counterpart of `cluster`",
 }
