@@ -528,7 +528,7 @@ def test_shadow_proposes_and_does_not_act(tmp_path: Path, clock: Clock) -> None:
         assert not any(decision.changed for decision in made)
         proposed = [decision for decision in made if decision.proposal]
         assert proposed
-        assert "it would have set" in str(tuner.explain(proposed[0].id))
+        assert "it proposes" in str(tuner.explain(proposed[0].id))
         limit = tuner.spec.knobs[0]
         for decision in proposed:
             there, here = decision.proposal, decision.values

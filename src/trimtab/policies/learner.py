@@ -21,8 +21,7 @@ from trimtab.learn.empirical_bayes import Scales, prior_from_plain, prior_to_pla
 from trimtab.learn.nodewise import Owed
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.model.problem import Problem
-from trimtab.policies.lcb import LCB
-from trimtab.policies.local_update import new_local
+from trimtab.policies.lcb import LCB, new_local
 from trimtab.policies.pending import Pending
 from trimtab.solve import Solution, solve
 from trimtab.solve.solve import TOO_LARGE
@@ -244,7 +243,7 @@ class Learner:
     @cached_property
     def local(self) -> LocalUpdate | None:
         """What updates of a few knobs are made with in one go, where the core has it."""
-        return new_local(self.lcb, self.estimators.queue, effort=self.local_effort)
+        return new_local(self.lcb, effort=self.local_effort)
 
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the core; None where it cannot."""
@@ -252,14 +251,15 @@ class Learner:
         if local is None or self.limits is not None or self.pending:
             return None  # it knows the whole domain only, and nothing of what comes later
         affected = local.find(triggered)
-        if local.any_linear:
+        if affected is None:
             return None
         if self.owed is not None:
             estimators.collect(affected, self.owed)
         before = self.state
-        local.begin(self.state, self.width)
-        finite = local.update(triggered, estimators.factor, self.next_seed)
-        self.updated(local.state, 1)
+        state, finite = local.update(
+            self.state, self.width, triggered, estimators.factor, self.next_seed
+        )
+        self.updated(state, 1)
         if not finite:
             raise SolverFailed(TOO_LARGE)
         return float(np.abs(self.state - before).sum())

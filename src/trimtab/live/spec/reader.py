@@ -21,6 +21,7 @@ from trimtab.live.spec.tables import shown_key
 from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file
+PLAIN = ("name", "storage", "baseline_observations", "mode")  # keys that are taken as they are
 DURATIONS = ("per", "stabilize_for", "budget_per")
 
 T = TypeVar("T")
@@ -63,7 +64,9 @@ def parts_of(plain: Any) -> tuple[dict[str, Any], list[Fault]]:
     read = SPEC.read(plain, "", faults)
     if read is REFUSED:
         return {}, faults
-    parts = {key: read[key] for key in ("name", "storage", "baseline_observations") if key in read}
+    parts = {key: read[key] for key in PLAIN if key in read}
+    if "approve_within" in read:
+        parts["approve_within"] = Duration.of(read["approve_within"])
     parts["knobs"] = _built("knobs", read.get("knobs", {}), _knob, faults)
     parts["objectives"] = _built("objectives", read.get("objectives", {}), _objective, faults)
     parts["metrics"] = read.get("metrics", {})

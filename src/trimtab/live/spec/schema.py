@@ -242,6 +242,13 @@ SPEC = Table(
             Whole(low=1, high=duration.MOST),
             "how many observations at the start state make a metric's baseline; 8 by default",
         ),
+        "mode": Field(
+            Choice(("auto", "approve")),
+            "auto (the default), or approve: moves are proposed, and made when a person approves",
+        ),
+        "approve_within": Field(
+            SPAN, "how long a proposal waits for approval, a time or rounds; 1d by default"
+        ),
         "knobs": Field(Named(NAME, KNOB, least=1), "what may be turned", required=True),
         "objectives": Field(
             Named(NAME, OBJECTIVE, least=1), "what should get better", required=True

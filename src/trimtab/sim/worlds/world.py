@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from trimtab._core import dot_each
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
 from trimtab.errors import InvalidInput
+from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Noise, Recorded
 from trimtab.solve import Bound, Solution, solve
@@ -64,7 +64,11 @@ class World:
         asked = self.problem.all_criteria if criteria is None else criteria
         phi = np.empty(self.theta.size)
         self.problem.features.fill(phi, state, asked)
-        return dot_each(asked, phi, self.theta, self.problem.features.offsets)
+        dims = self.problem.dims[asked]
+        mine = spans(self.problem.features.offsets[asked], dims)
+        owner = np.repeat(np.arange(asked.size), dims)
+        terms = phi[mine] * self.theta[mine]
+        return np.asarray(np.bincount(owner, terms, asked.size), np.float64)
 
     def loss(self, state: Array) -> float:
         """The expected total loss L(s), weights included."""
