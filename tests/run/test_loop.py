@@ -143,7 +143,9 @@ def test_a_target_that_refuses_is_not_asked_again(tmp_path: Path) -> None:
     it.target.fault = TargetFault("status", "shop answers 422", permanent=True)
     it.loop.step()
     it.target.fault = None
-    assert it.kinds("failed") == [{"decision": it.loop.decision.id, "code": "status"}]  # type: ignore[union-attr]
+    (failed,) = it.kinds("failed")
+    assert (failed["code"], failed["actor"]) == ("status", "trimtab run")
+    assert "could not be set" in it.tuner.history(kinds=["failed"])[0].text
     it.steps(200.0)
     assert it.agree()
 

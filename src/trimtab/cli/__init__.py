@@ -17,6 +17,7 @@ from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
 from trimtab.cli.reproduce import reproduce
+from trimtab.cli.run import run
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
 from trimtab.errors import TrimtabError
@@ -34,6 +35,7 @@ app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
 register(app)
+app.command()(run)
 app.command()(history)
 app.add_typer(storage, name="storage")
 

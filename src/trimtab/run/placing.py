@@ -20,6 +20,7 @@ from trimtab.run.schedule import settling
 from trimtab.run.targets.target import Order, Target
 
 SAME = 1e-6  # of a value: systems round
+ACTOR = "trimtab run"
 NEAR = 50  # events after a move within which it is recorded that it was made
 
 
@@ -123,7 +124,8 @@ class Placing:
             if same(actual, decision.values):
                 return  # they were set after all
         self._accept(decision, actual)
-        self.note("failed", {"decision": decision.id, "code": fault.code})
+        why = f"{decision.id} could not be set ({fault.code}); the tuner stays where the system is"
+        self.note("failed", {"decision": decision.id, "code": fault.code, "why": why})
         self._log.error("gave-up", decision=decision.id, code=fault.code, values=actual)
 
     @property
@@ -133,7 +135,8 @@ class Placing:
 
     def note(self, kind: str, payload: dict[str, Any]) -> None:
         """Record something in the journal that changes nothing of what the tuner knows."""
-        self._journal.append(self.tuner.name, Draft(kind=kind, payload=payload, at=self._clock()))
+        signed = payload | {"actor": ACTOR}
+        self._journal.append(self.tuner.name, Draft(kind=kind, payload=signed, at=self._clock()))
 
     def _push(self, decision: Decision) -> None:
         before, tries = self._tried
@@ -154,7 +157,8 @@ class Placing:
                 text = f"{dict(decision.values)} was set, and {actual} is read back"
                 raise TargetFault("mismatch", text)
         self._doubt = False
-        self.note("applied", {"decision": decision.id, "verified": verified})
+        why = f"{decision.id} is set" + (" and read back" if verified else "")
+        self.note("applied", {"decision": decision.id, "verified": verified, "why": why})
         self._log.info("applied", decision=decision.id, values=decision.values, verified=verified)
 
     def _arrive(self, decision: Decision, *, since: datetime, moved: Collection[str]) -> None:

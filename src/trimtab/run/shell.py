@@ -24,6 +24,7 @@ from trimtab.live.store.opening import open_journal
 from trimtab.live.tuner import Tuner
 from trimtab.run.log import Log
 from trimtab.run.loop import Loop, Observer
+from trimtab.run.placing import ACTOR
 from trimtab.run.schedule import Schedule
 from trimtab.run.sources.opening import open_source
 from trimtab.run.targets.opening import open_target
@@ -84,7 +85,8 @@ def open_loop(
             journal = storage
         else:
             journal = stack.enter_context(closing(open_journal(storage or spec.storage)))
-        tuner = Tuner(spec, storage=journal, clock=clock, shadow=True if dry else None)
+        shadow = True if dry else None
+        tuner = Tuner(spec, storage=journal, clock=clock, shadow=shadow, actor=ACTOR)
         if spec.source is None or spec.target is None:
             raise InvalidInput("the spec has no [source] or no [target]")
         yield Loop(
@@ -128,7 +130,7 @@ def reread(loop: Loop, path: Path, clock: Callable[[], datetime], log: Log) -> N
         spec = Spec.read(path)
         if spec.name != old.name:
             raise InvalidInput(f"the spec is now of tuner {spec.name!r}; restart for that")
-        loop.adopt(Tuner(spec, storage=loop.journal, clock=clock))
+        loop.adopt(Tuner(spec, storage=loop.journal, clock=clock, actor=ACTOR))
     except TrimtabError as error:
         log.error("spec-refused", text=str(error))
         return
