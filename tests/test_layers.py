@@ -29,7 +29,8 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("live.state",),
     ("sim", "live"),
     ("advise",),
-    ("sweeps", "paper", "run"),
+    ("plot",),
+    ("demo", "sweeps", "paper", "run"),
     ("cli",),
     ("__main__",),
 )

@@ -16,6 +16,7 @@ from trimtab.cli.doctor import doctor
 from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
+from trimtab.cli.report import report
 from trimtab.cli.reproduce import reproduce
 from trimtab.cli.run import run
 from trimtab.cli.storage import storage
@@ -36,6 +37,7 @@ app.command()(init)
 app.command()(doctor)
 register(app)
 app.command()(run)
+app.command()(report)
 app.command()(history)
 app.add_typer(storage, name="storage")
 
