@@ -30,6 +30,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("sim", "live"),
     ("advise",),
     ("sweeps", "paper"),
+    ("serve",),
     ("cli",),
     ("__main__",),
 )
