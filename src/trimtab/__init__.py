@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
+    from trimtab import plot as plot
     from trimtab import theory as theory
     from trimtab.errors import Conflict as Conflict
     from trimtab.errors import InvalidInput as InvalidInput
@@ -90,6 +91,7 @@ _HOME = {
 
 _MODULES = {
     "bases": "trimtab.model.bases",
+    "plot": "trimtab.plot",
     "theory": "trimtab.theory",
     "worlds": "trimtab.sim.worlds",
 }

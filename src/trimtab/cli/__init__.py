@@ -16,6 +16,7 @@ from trimtab.cli.doctor import doctor
 from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
+from trimtab.cli.report import report
 from trimtab.cli.reproduce import reproduce
 from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
@@ -35,6 +36,7 @@ app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
 register(app)
+app.command()(report)
 app.command()(history)
 app.command()(serve)
 app.add_typer(token, name="token")
