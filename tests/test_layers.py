@@ -31,6 +31,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("advise",),
     ("plot",),
     ("demo", "sweeps", "paper", "run"),
+    ("serve",),
     ("cli",),
     ("__main__",),
 )

@@ -23,6 +23,7 @@ REASONS = {
     "policies/registry.py": "a list that users join",
     "run/backoff.py": "loops and webhooks wait alike",
     "run/faults.py": "what can go wrong outside, drawn once",
+    "serve/api/parameters.py": "parameters that the endpoints of two modules and the pages share",
     "sim/worlds/registry.py": "a list that users join",
     "sweeps/local.py": "the counterpart of `cluster`",
 }
