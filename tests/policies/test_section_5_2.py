@@ -23,7 +23,7 @@ KNOWN: dict[str, Any] = {"radius": 1.0, "reg": 0.5}
 
 
 def letter(**options: Any) -> tt.AdaptiveGraphLinUCB:
-    given = {"gamma": 0.4, "warmup": 300, "start": START} | KNOWN | LETTER | options
+    given: dict[str, Any] = {"gamma": 0.4, "warmup": 300, "start": START} | KNOWN | LETTER | options
     return tt.AdaptiveGraphLinUCB(WORLD.problem, **given)
 
 
