@@ -16,7 +16,7 @@ LOCK_ARGS ?=
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
 	tests/sim/test_engine.py tests/learn/test_estimators.py
 # What `make test-fast` leaves out: statistics over many runs, real servers and browsers, whole programs.
-SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/sweeps tests/test_wheel.py \
+SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/run tests/serve tests/sweeps tests/test_wheel.py \
 	tests/test_system_packages.py $(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
 PIP := $(BIN)/pip -qq
 
