@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from trimtab.arrays import Array, whole
-from trimtab.errors import InvalidInput
+from trimtab.errors import InvalidInput, OptimumMissed
 from trimtab.model.domain import BoundBox
 from trimtab.model.problem import Problem
+from trimtab.parallel.progress import rounds_bar
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, Told
 from trimtab.sim.convex import play_convex
 from trimtab.sim.engine import Engine
-from trimtab.sim.losses import last_round, losses_of, summable
+from trimtab.sim.losses import last_round, losses_of, without_sums
 from trimtab.sim.trace import Recorder, Trace
 from trimtab.sim.worlds import Adversarial, Drifting, World
+from trimtab.sim.worlds.check import check_again, check_world, now_of
 
 Path = Literal["auto", "rounds", "events"]
+EQUAL = 1e-7  # relative: what the search for an optimum may leave
 
 
 def play(
@@ -28,7 +32,7 @@ def play(
     horizon: int,
     seed: int | np.random.Generator = 0,
     path: Path = "auto",
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
 ) -> Trace:
     """Let a policy run in a simulated world and record what it did.
 
@@ -54,12 +58,26 @@ def play(
         horizon: how many rounds to play.
         seed: of the world's noise, or a generator to go on with.
         path: "rounds" for one at a time, "events" for jumps, "auto" for jumps if possible.
-        progress: called with the number of rounds just played.
+        progress: whether to show a bar; by default where a person watches (a terminal, a notebook),
+            once the run has taken a second. Or what to call with the number of rounds just played.
     """
     horizon = whole(horizon, "horizon", low=1)
     if path not in ("auto", "rounds", "events"):
         raise InvalidInput(f"path = {path!r}; choose 'auto', 'rounds' or 'events'")
-    note = progress or (lambda rounds: None)
+    if callable(progress):
+        return _played(policy, world, horizon, _generator(seed), path, progress)
+    with rounds_bar(type(policy).__name__, horizon, shown=progress) as advance:
+        return _played(policy, world, horizon, _generator(seed), path, advance)
+
+
+def _played(
+    policy: Policy | GradientPolicy,
+    world: World | Drifting | Adversarial,
+    horizon: int,
+    rng: np.random.Generator,
+    path: Path,
+    note: Callable[[int], None],
+) -> Trace:
     if isinstance(world, Adversarial) or isinstance(policy, GradientPolicy):
         if not (isinstance(world, Adversarial) and isinstance(policy, GradientPolicy)):
             raise InvalidInput(
@@ -68,14 +86,14 @@ def play(
             )
         if path == "events":
             raise InvalidInput("no jumps here: the world gives a gradient per round; use 'rounds'")
-        return play_convex(policy, world, horizon, _generator(seed), note)
+        return play_convex(policy, world, horizon, rng, note)
+    check_world(world)
     if not _fits(policy.problem, world.problem):
         raise InvalidInput("the policy was made for another problem; build it from world.problem")
     if horizon > last_round(world):
         raise InvalidInput(
             f"horizon = {horizon}, but the recorded noise ends with round {last_round(world)}"
         )
-    seed = _generator(seed)
     before = policy.ask() if policy.rounds else policy.learner.origin
     recorder = Recorder(before, world.problem.criteria)
     if path == "events" and not isinstance(policy, LazyPolicy):
@@ -85,20 +103,34 @@ def play(
             f"no jumps here: a {type(policy).__name__} with a prior cuts single losses; use "
             "path='rounds', or give it a radius"
         )
-    if path == "events" and not summable(world):
-        raise InvalidInput(
-            "no jumps here: they need noise that can be summed, with nothing missing at "
-            "random; use path='rounds'"
-        )
-    sums = isinstance(policy, LazyPolicy) and policy.sums_suffice and summable(world)
+    if path == "events" and (why := without_sums(world)):
+        raise InvalidInput(f"no jumps here: {why}; use path='rounds'")
+    sums = isinstance(policy, LazyPolicy) and policy.sums_suffice and not without_sums(world)
     if isinstance(policy, LazyPolicy) and sums and path != "rounds":
-        _by_events(policy, world, horizon, seed, recorder, note)
+        _by_events(policy, world, horizon, rng, recorder, note)
     else:
-        _by_rounds(policy, world, horizon, seed, recorder, note)
-    now, _ = world.at(horizon)
+        _by_rounds(policy, world, horizon, rng, recorder, note)
+    now, _ = now_of(world, horizon)
+    check_again(now)
     state = policy.ask()
+    recorder.bounded(policy.certificate)
     recorder.left_at(state, rate=now.loss(state), best=now.optimum.value)
-    return recorder.trace(prices=world.problem.move_cost)
+    trace = recorder.trace(prices=world.problem.move_cost, world=world)
+    _compare_with_optimum(trace)
+    return trace
+
+
+def _compare_with_optimum(trace: Trace) -> None:
+    """Warn if a state that was played is better than the one regret is counted against."""
+    less = trace.best - trace.rates
+    if (less > EQUAL * (1.0 + np.abs(trace.best))).any():
+        j = int(np.argmax(less))
+        warnings.warn(
+            f"the state of round {trace.ends[j]} has a loss of {trace.rates[j]:g}, less than the "
+            f"world's optimum, {trace.best[j]:g}: regret is too small; override optimum",
+            OptimumMissed,
+            stacklevel=3,
+        )
 
 
 def _generator(seed: int | np.random.Generator) -> np.random.Generator:
@@ -134,17 +166,20 @@ def _by_rounds(
     recorder: Recorder,
     progress: Callable[[int], None],
 ) -> None:
-    now, last = world.at(1)
+    now, last = now_of(world, 1)
     rated, rate = None, 0.0
     for t in range(1, horizon + 1):
         state = policy.ask()
         if last is not None and t > last:
-            now, last = world.at(t)
+            now, last = now_of(world, t)
+            recorder.world_changed()
             rated = None
         if state is not rated:
             rated, rate = state, now.loss(state)
         told = policy.tell(now.draw(state, rng, t))
         _record(recorder, state, 1, rate, now.optimum.value, told)
+        if told.cause != "none":
+            recorder.bounded(policy.certificate)
         progress(1)
 
 
@@ -158,7 +193,8 @@ def _by_events(
 ) -> None:
     t = 0
     while t < horizon:
-        now, last = world.at(t + 1)
+        now, last = now_of(world, t + 1)
+        recorder.world_changed()
         stop = horizon if last is None else min(horizon, last)
         losses = losses_of(now, rng, t)
         engine = Engine.of(policy, losses)
@@ -166,6 +202,7 @@ def _by_events(
             while t < stop:
                 if engine is not None:
                     t, asked = engine.play(t, stop, now.optimum.value, recorder, progress)
+                    recorder.bounded(policy.certificate)
                     if asked:
                         recorder.told(policy.look())
                     continue
@@ -176,6 +213,7 @@ def _by_events(
                 t += rounds
                 told = policy.skip(rounds, losses.owed, seen=seen)
                 _record(recorder, state, rounds, rate, now.optimum.value, told)
+                recorder.bounded(policy.certificate)
                 progress(rounds)
         finally:
             policy.settle()  # what comes next has other means, or another owner
