@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
-from trimtab.errors import InvalidInput, NotFound
+from trimtab.errors import InvalidInput, NotFound, TrimtabError
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.planning import decide
 from trimtab.live.spec.spec import Spec
@@ -29,7 +31,7 @@ from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import Place, Read
+from trimtab.live.store.session import Place, Read, Session
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
 
@@ -95,6 +97,7 @@ class Tuner:
         self.name = self.spec.name
         self._clock, self._step = clock, step
         self._thread = threading.RLock()
+        self._process = os.getpid()
         seed = whole(seed, "seed", low=0)
         self.spec.new_policy(seed=seed)  # refuses here what does not go together
         url = self.spec.storage if storage is None else storage
@@ -124,8 +127,9 @@ class Tuner:
                 payload = {"spec": json.dumps(self.spec.to_dict()), **plain}
                 payload["configuration"] = json.dumps(configuration(self.spec))
                 begin = Draft(kind="begin", payload=payload, at=self._clock())
-                with self._journal.session(self.name) as session:
-                    first = next(session.events(), None) or session.append(begin)[0]
+                first = self._journal.decide(
+                    self.name, lambda alone: next(alone.events(), None) or alone.append(begin)[0]
+                )
             projection = Projection.begun(first)
         projection.follow(self._read)
         return projection, saved
@@ -158,8 +162,8 @@ class Tuner:
                 return []
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
-        with self._thread:
-            events = self._act(plan)
+        with self._turn():
+            events = self._act(plan, fresh=True)
             if events:
                 event = events[0]
             else:
@@ -245,13 +249,11 @@ class Tuner:
             table: a path (.csv or .parquet), a data frame, or a dict of columns: one per knob,
                 metric, value, and optionally time and noise. The same table again has no effect.
         """
-        with self._thread:
+        with self._turn():
             drafts, rows = rows_of(
                 self._projection.tuner_state.spec, table, self._time(self._clock())
             )
-            with self._journal.session(self.name) as session:
-                self._projection.follow(session.events)
-                session.append(*drafts)
+            self._journal.append(self.name, *drafts)
             self._projection.follow(self._read)
         return rows
 
@@ -262,7 +264,7 @@ class Tuner:
             NotFound: there was no such decision.
         """
         number = number_of(self.name, decision_id)
-        with self._thread:
+        with self._turn():
             self._projection.follow(self._read)
             known = history.known(self._projection.tuner_state, number, self._read, self.name)
             event = history.event(self._read, number)
@@ -273,38 +275,64 @@ class Tuner:
 
     def status(self) -> Status:
         """Where the tuner stands."""
-        with self._thread:
+        with self._turn():
             self._projection.follow(self._read)
             tuner_state, learned = self._projection.tuner_state, self._projection.learned
             return status_of(tuner_state, learned, now=microseconds(self._time(self._clock())))
 
     # How every call goes.
 
-    def _act(self, plan: Plan) -> tuple[Event, ...]:
+    def _act(self, plan: Plan, *, fresh: bool = False) -> tuple[Event, ...]:
         """Read what is new, plan, append, and follow; no event if there is nothing to do.
 
-        The plan is made outside the transaction, so that what takes time does not keep others
-        waiting, and once more inside it if there were other events meanwhile.
+        The plan is made on what is known, and its events are appended if that was all there is. If
+        there were other events meanwhile it is made once more, with nobody in between.
         """
-        with self._thread:
+        with self._turn():
             self._step("received")
-            clock = self._clock()
-            self._projection.follow(self._read)
-            drafts, seen = self._drafts(plan, self._read, clock), self._projection.number
+            drafts = [] if fresh else self._tried(plan)
+            if not drafts:
+                self._projection.follow(self._read)
+                drafts = self._drafts(plan, self._read)
             if not drafts:
                 return ()
-            with self._journal.session(self.name) as session:
-                self._projection.follow(session.events)
-                if self._projection.number != seen:
-                    drafts = self._drafts(plan, session.events, clock)
-                events = session.append(*drafts)
+            events = self._journal.append(self.name, *drafts, after=self._projection.place)
+            if not events:
+                events = self._journal.decide(self.name, partial(self._alone, plan))
             self._step("appended")
             self._projection.extend(events, self._read)
             self._step("folded")
             return events
 
-    def _drafts(self, plan: Plan, read: Read, clock: datetime) -> list[Draft]:
-        tuner_state, at = self._projection.tuner_state, self._time(clock)
+    def _alone(self, plan: Plan, session: Session) -> tuple[Event, ...]:
+        """Read what is new, plan and append while nobody else can."""
+        self._projection.follow(session.events)
+        drafts = self._drafts(plan, session.events)
+        return session.append(*drafts) if drafts else ()
+
+    def _tried(self, plan: Plan) -> list[Draft]:
+        """What the plan amounts to by what is known, nothing if it cannot be made without reading.
+
+        Whether that was all there is shows when it is appended.
+        """
+        if not self._projection.whole:
+            return []
+        try:
+            return self._drafts(plan, self._read)
+        except TrimtabError:
+            return []
+
+    def _turn(self) -> threading.RLock:
+        """The lock between threads; a forked child is refused before it waits for it."""
+        if os.getpid() != self._process:
+            raise InvalidInput(
+                f"this tuner was opened by process {self._process}, this is {os.getpid()}; open "
+                "one after the fork"
+            )
+        return self._thread
+
+    def _drafts(self, plan: Plan, read: Read) -> list[Draft]:
+        tuner_state, at = self._projection.tuner_state, self._time(self._clock())
         return [
             Draft(kind=kind, payload=payload, at=at)
             for kind, payload in plan(tuner_state, read, microseconds(at))
