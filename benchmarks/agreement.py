@@ -39,7 +39,7 @@ from rich.progress import track
 from scipy import special, stats
 
 import trimtab as tt
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import Array
 from trimtab.policies import LazyPolicy
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,29 +90,13 @@ CASES = (
 )
 
 
-class Remembering(tt.worlds.World):
-    """A world that computes the expected losses once per state."""
-
-    _known: tuple[Array, Array] | None = None
-
-    def mean(self, state: Array, criteria: Ints | None = None) -> Array:
-        """The expected loss of each criterion, or of those asked for."""
-        if criteria is not None:
-            return super().mean(state, criteria)
-        if self._known is None or self._known[0] is not state:
-            self._known = state, super().mean(state)
-        return self._known[1].copy()
-
-
 @cache
 def world_of(price: float) -> tt.worlds.World:
     """The ring."""
     j = np.arange(K)
     graph = tt.Graph.from_edges(K, np.column_stack((j, (j + 1) % K)))
     basis = tt.bases.PairwiseQuadratic()
-    drawn = tt.worlds.quadratic(graph, basis=basis, seed=3, move_cost=price)
-    theta = np.split(drawn.theta, drawn.problem.features.offsets[1:-1])
-    return Remembering(drawn.problem, theta=theta, noise=drawn.noise)
+    return tt.worlds.quadratic(graph, basis=basis, seed=3, move_cost=price)
 
 
 def policy_of(name: str, world: tt.worlds.World) -> LazyPolicy:

@@ -63,7 +63,7 @@ def lazy_without_solves(world: tt.worlds.World, horizon: int) -> tuple[float, in
     )
     t = epochs = 0
     while t < horizon:
-        rounds = min(estimators.queue.rounds_left, horizon - t)
+        rounds = min(estimators.rounds_left, horizon - t)
         estimators.skip(rounds, None)
         t += rounds
         here = mean[epochs % 64]

@@ -18,7 +18,6 @@ REASONS = {
     "live/store/fork.py": "two kinds of locks use it, which do not know each other",
     "model/bases/registry.py": "a list that users join",
     "policies/adaptive/refit.py": "the one step between two learners",
-    "policies/lcb.py": "the bound of Eq. (6), which learner and local updates read",
     "policies/registry.py": "a list that users join",
     "sim/worlds/registry.py": "a list that users join",
     "sweeps/local.py": "the counterpart of `cluster`",

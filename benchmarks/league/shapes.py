@@ -1,4 +1,4 @@
-"""Losses that no quadratic fits: saturation, a cliff, a valley in a plateau, two valleys."""
+"""Losses that no quadratic fits: saturation, a cliff, valleys, and a service of wide scopes."""
 
 from __future__ import annotations
 
@@ -73,6 +73,30 @@ def two_valleys(seed: int, *, pairs: int, price: float) -> Place:
     return _placed(seed, means, _pairs(pairs), 2 * pairs, price, start=start)
 
 
+def service(seed: int, *, price: float) -> Place:
+    """A service with a cache: five knobs, few objectives that read most of them, little noise.
+
+    Two knobs save work together, one for memory, which is a setting and has no noise. A batch
+    saves work and waits. What is kept for long is stale. Which end of a knob is which is drawn.
+    """
+    rng = np.random.default_rng((seed, 35))
+    life, memory, batch = rng.uniform(0.15, 0.5, 3)
+    wait, crowd, stale, rent = rng.uniform((0.1, 0.2, 0.3, 0.2), (0.5, 1.0, 1.0, 0.7))
+    best, sides = rng.uniform(0.2, 0.9), rng.random(5) < 0.5
+
+    def means(s: Array) -> Array:
+        keep, room, group, pool, early = np.where(sides, 1.0 - s, s).T
+        misses = (0.15 + np.exp(-keep / life)) * (0.4 + 0.6 * np.exp(-room / memory))
+        work = misses * (0.4 + 0.6 * np.exp(-group / batch)) + 0.3 * early * misses
+        latency = 0.15 + work * (0.3 + crowd * (pool - best) ** 2) + wait * group * misses
+        old = stale * keep**2 * (1.0 - 0.7 * early) * (0.4 + 0.6 * room)
+        return np.stack((latency, old, 0.6 * work + 0.1 * pool, rent * room), axis=1)
+
+    scopes = [[0, 1, 2, 3, 4], [0, 1, 4], [0, 1, 2, 3, 4], [1]]
+    noise = Gaussian(np.array([0.01, 0.03, 0.01, 1e-6]))
+    return _placed(seed, means, scopes, 5, price, noise=noise)
+
+
 def _bumps(s: Array, centre: Array) -> Array:
     """1 at the centre of each pair of knobs, 0 far away: (n, pairs)."""
     away = s.reshape(len(s), -1, 2) - centre
@@ -95,9 +119,10 @@ def _placed(
     price: float,
     *,
     start: Array | None = None,
+    noise: Gaussian | None = None,
 ) -> Place:
     """The place of a surface; a random start unless one is given."""
     problem = Problem(tt.Graph.from_scopes(scopes, knobs=knobs), move_cost=price)
-    world = Surface(problem, means, Gaussian(SIGMA))
+    world = Surface(problem, means, noise or Gaussian(SIGMA))
     where = np.random.default_rng((seed, 11)).random(knobs) if start is None else start
     return Place(world, problem, where, world.noise.scales(problem.graph))

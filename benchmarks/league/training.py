@@ -22,7 +22,7 @@ from benchmarks.league.disturbed import Daily, HeavyTailed, Spiky
 from benchmarks.league.match import match
 from benchmarks.league.place import Place, Setting, placed
 from benchmarks.league.players import ENTRIES, FIXED
-from benchmarks.league.shapes import cliff, plateau, saturation, two_valleys
+from benchmarks.league.shapes import cliff, plateau, saturation, service, two_valleys
 from benchmarks.league.standings import Row, Standings
 from benchmarks.league.worlds import (
     People,
@@ -115,6 +115,7 @@ def worlds(horizon: int) -> tuple[Setting, ...]:
         Setting("saturation, 4 knobs", partial(saturation, knobs=4, price=0.5), small=True),
         Setting("cliff, 7 knobs", partial(cliff, knobs=7, price=0.5), small=True),
         Setting("plateau, one pair", partial(plateau, pairs=1, price=0.5), small=True),
+        Setting("service, 5 knobs", partial(service, price=0.2), small=True),
         Setting("two valleys, three pairs", partial(two_valleys, pairs=3, price=0.5), small=True),
     )
 

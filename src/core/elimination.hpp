@@ -35,18 +35,14 @@ public:
         }
         EliminationOrder found(real_offsets, real, counts, most);
         refused_ = found.refused;
-        entries_ = found.entries;
+        entries_ = refused_ ? std::max(found.entries, most + 1) : found.entries;
         if (!refused_) lay_out(real_offsets, real, found);
     }
 
     bool refused() const { return refused_; }
-    std::vector<Index> order() const {  // of the variables
-        std::vector<Index> found;
-        found.reserve(buckets_.size());
-        for (const Bucket& bucket : buckets_) found.push_back(bucket.variable);
-        return found;
-    }
-    Index entries() const { return entries_; }    // of all bags: the work
+    Index entries() const {
+        return entries_;
+    }  // of all bags: the work; more than `most` if refused
     Index table_size() const { return tables_; }  // of all factors together
     Index variables() const { return static_cast<Index>(counts_.size()); }
     Index candidates() const { return firsts_.back(); }

@@ -78,14 +78,14 @@ private:
         if (at.t >= at.stop) return Step::done;
         const Regression& sums = local_.regression();
         const Index passed = std::min(
-            {local_.queue().next_round() - sums.common(), at.review - at.clock, at.stop - at.t});
+            {sums.queue.next_round() - sums.common(), at.review - at.clock, at.stop - at.t});
         at.t += passed;
         at.clock += passed;
         sums.skip(passed);
         bound += static_cast<double>(passed) * bound_per_round;
         ends.back() = at.t;
         if (at.clock >= at.review) return Step::ask;
-        local_.queue().list_due(sums.common(), due_);
+        sums.queue.list_due(sums.common(), due_);
         if (due_.empty()) return Step::done;
         local_.parts.find(due_);
         return local_.any_linear() ? Step::ask : Step::event;

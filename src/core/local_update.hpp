@@ -9,7 +9,6 @@
 #include "neighbourhood.hpp"
 #include "objective.hpp"
 #include "regression.hpp"
-#include "trigger_queue.hpp"
 #include "views.hpp"
 
 namespace trimtab {
@@ -35,11 +34,10 @@ struct GrowingRadii {
 
 class LocalUpdate {
 public:
-    LocalUpdate(const Regression& regression, const TriggerQueue& queue, const Objective& objective,
-                Reals radii, GrowingRadii growing, double effort)
+    LocalUpdate(const Regression& regression, const Objective& objective, Reals radii,
+                GrowingRadii growing, double effort)
         : parts(objective.scope_offsets, objective.scope, objective.touch_offsets, objective.touch),
           regression_(regression),
-          queue_(queue),
           objective_(objective),
           radii_(radii),
           growing_(growing),
@@ -53,7 +51,6 @@ public:
     LongSum width;        // W at the deployed state
 
     const Regression& regression() const { return regression_; }
-    const TriggerQueue& queue() const { return queue_; }
     const Objective& objective() const { return objective_; }
     ConstReals state() const { return search_.at.current.view(); }
     ConstIndices moved() const { return moved_; }  // knobs, ascending, by the last update
@@ -91,7 +88,6 @@ public:
         objective_.maps.fill(regression_.phi, &search_.at.current[0], affected);
         regression_.measure(affected, factor);
         widen(affected, 1.0);
-        for (const Index i : affected) queue_.put(i);
         return finite;
     }
 
@@ -134,7 +130,6 @@ private:
     }
 
     Regression regression_;
-    TriggerQueue queue_;
     Objective objective_;
     Reals radii_;  // the objective's own
     GrowingRadii growing_;

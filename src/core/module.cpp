@@ -1,6 +1,7 @@
 // The doors: everything that Python may call. src/trimtab/_core.pyi says the same in Python.
 
 #include <mutex>
+#include <optional>
 
 #include "alarm.hpp"
 #include "descent.hpp"
@@ -15,7 +16,6 @@
 #include "objective.hpp"
 #include "regression.hpp"
 #include "tables.hpp"
-#include "trigger_queue.hpp"
 #include "wide.hpp"
 
 using namespace nanobind::literals;
@@ -29,19 +29,8 @@ using OutReals = Vector<double>;
 
 // Regressions and their trigger queue
 
-using HeldRegression = Held<Regression>;
-
-struct HeldQueue {
-    HeldQueue(const InIndices& due, const InIndices& n, const InIndices& counters)
-        : kept{nb::cast(due), nb::cast(n), nb::cast(counters)},
-          tree(static_cast<std::size_t>(TriggerQueue::tree_size(size_of(view_of(due))))),
-          view{tree, view_of(due), sized(n, size_of(view_of(due)), "n")},
-          now(sized(counters, 3, "counters").data()) {}
-
-    std::vector<nb::object> kept;
-    std::vector<Index> tree;
-    TriggerQueue view;
-    const Index* now;  // rounds that every criterion has seen
+struct HeldRegression : Held<Regression> {
+    std::vector<Index> tree;  // of the queue
 };
 
 // The augmented factor of every criterion is a triangle of its own size.
@@ -85,17 +74,14 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.cut = from.of<Index>("cut", size_of(to.low));
     to.excess = from.of<double>("excess", size_of(to.low));
     to.data = from.of<Index>("data", m);
-    to.counters = from.of<Index>("counters", 3);
+    to.counters = from.of<Index>("counters", 4);
+    self->tree.resize(static_cast<std::size_t>(TriggerQueue::tree_size(m)));
+    to.queue = {self->tree, to.due, to.n};
+    to.requeue();
 }
 
 ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) {
     return indices(criteria, self.view.criteria(), "criteria");
-}
-
-// A door to a method whose first argument are criteria.
-template <auto Method, class... Rest>
-void on_criteria(const HeldRegression& self, const InIndices& criteria, Rest... rest) {
-    (self.view.*Method)(criteria_of(self, criteria), rest...);
 }
 
 // A loss of every criterion, for one round; -1 for anything else, which changes nothing.
@@ -163,18 +149,38 @@ Index compare(const HeldRegression& self, const InReals& sigma, const InReals& m
     return alarm.compare(self.view, sized(far, m, "far"), sized(own, m, "own"));
 }
 
+void begin(const HeldRegression& self, const InIndices& criteria, bool again) {
+    const ConstIndices which = criteria_of(self, criteria);
+    if (!again) return self.view.begin(which);
+    if (self.view.R0.empty() || self.view.alone.empty())
+        refuse("to begin again needs R0 and alone, which are empty");
+    self.view.begin_again(which);
+}
+
+void take_each(const HeldRegression& self, const InIndices& criteria, const InReals& phi,
+               const std::optional<InReals>& losses, const InIndices& count) {
+    const Index m = self.view.criteria();
+    const ConstIndices which = criteria_of(self, criteria), rounds = sized(count, m, "count");
+    const ConstReals x = sized(phi, size_of(self.view.phi), "phi");
+    if (losses)
+        self.view.take_each(which, x, sized(*losses, m, "losses"), rounds);
+    else
+        self.view.foresee(which, x, rounds);
+}
+
+void flush(const HeldRegression& self, const InIndices& criteria, Index rounds, Index memory) {
+    const ConstIndices which = criteria_of(self, criteria);
+    if (memory < 1) refuse("memory must be at least 1");
+    if (memory < NEVER)
+        self.view.flush_faded(which, rounds, memory);
+    else
+        self.view.flush(which);
+}
+
 void bind_regression(nb::module_& module) {
     nb::class_<HeldRegression>(module, "Regression")
         .def("__init__", &read_regression, "arrays"_a)
-        .def("begin", &on_criteria<&Regression::begin>, "criteria"_a.noconvert())
-        .def(
-            "begin_again",
-            [](const HeldRegression& self, const InIndices& criteria) {
-                if (self.view.R0.empty() || self.view.alone.empty())
-                    refuse("begin_again needs R0 and alone, which are empty");
-                self.view.begin_again(criteria_of(self, criteria));
-            },
-            "criteria"_a.noconvert())
+        .def("begin", &begin, "criteria"_a.noconvert(), "again"_a)
         .def("add_round", &add_round, "losses"_a, "limit"_a)
         .def("add_rounds", &add_rounds<double>, "losses"_a.noconvert())
         .def("add_rounds", &add_rounds<float>, "losses"_a.noconvert())
@@ -195,35 +201,16 @@ void bind_regression(nb::module_& module) {
                                    sized(squares, size_of(which), "squares"));
             },
             "criteria"_a.noconvert(), "mean"_a.noconvert(), "squares"_a.noconvert())
+        .def("take_each", &take_each, "criteria"_a.noconvert(), "phi"_a.noconvert(),
+             "losses"_a.noconvert().none(), "count"_a.noconvert())
+        .def("flush", &flush, "criteria"_a.noconvert(), "rounds"_a, "memory"_a)
         .def(
-            "take_each",
-            [](const HeldRegression& self, const InIndices& criteria, const InReals& phi,
-               const InReals& losses, const InIndices& count) {
-                const Index m = self.view.criteria();
-                self.view.take_each(criteria_of(self, criteria),
-                                    sized(phi, size_of(self.view.phi), "phi"),
-                                    sized(losses, m, "losses"), sized(count, m, "count"));
+            "measure",
+            [](const HeldRegression& self, const InIndices& criteria, double factor) {
+                self.view.measure(criteria_of(self, criteria), factor);
             },
-            "criteria"_a.noconvert(), "phi"_a.noconvert(), "losses"_a.noconvert(),
-            "count"_a.noconvert())
-        .def(
-            "foresee",
-            [](const HeldRegression& self, const InIndices& criteria, const InReals& phi,
-               const InIndices& count) {
-                self.view.foresee(criteria_of(self, criteria),
-                                  sized(phi, size_of(self.view.phi), "phi"),
-                                  sized(count, self.view.criteria(), "count"));
-            },
-            "criteria"_a.noconvert(), "phi"_a.noconvert(), "count"_a.noconvert())
-        .def(
-            "skip", [](const HeldRegression& self, Index rounds) { self.view.skip(rounds); },
-            "rounds"_a)
-        .def("flush", &on_criteria<&Regression::flush>, "criteria"_a.noconvert())
-        .def("flush_faded", &on_criteria<&Regression::flush_faded, Index, Index>,
-             "criteria"_a.noconvert(), "rounds"_a, "memory"_a)
-        .def("forget", &on_criteria<&Regression::forget>, "criteria"_a.noconvert())
-        .def("measure", &on_criteria<&Regression::measure, double>, "criteria"_a.noconvert(),
-             "factor"_a)
+            "criteria"_a.noconvert(), "factor"_a)
+        .def("requeue", [](const HeldRegression& self) { self.view.requeue(); })
         .def(
             "let_wander",
             [](const HeldRegression& self, double g, Index rounds, const OutReals& lost) {
@@ -237,30 +224,6 @@ void bind_regression(nb::module_& module) {
         .def("compare", &compare, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a, "few"_a,
              "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
-}
-
-void bind_queue(nb::module_& module) {
-    nb::class_<HeldQueue>(module, "TriggerQueue")
-        .def(nb::init<const InIndices&, const InIndices&, const InIndices&>(), "due"_a.noconvert(),
-             "n"_a.noconvert(), "counters"_a.noconvert())
-        .def(
-            "put",
-            [](const HeldQueue& self, const InIndices& criteria) {
-                for (const Index i : indices(criteria, size_of(self.view.due), "criteria"))
-                    self.view.put(i);
-            },
-            "criteria"_a.noconvert())
-        .def("put_all", [](const HeldQueue& self) { self.view.put_all(); })
-        .def("triggered",
-             [](const HeldQueue& self) {
-                 std::vector<Index> found;
-                 self.view.list_due(*self.now, found);
-                 return owned(std::move(found));
-             })
-        .def_prop_ro("rounds_left", [](const HeldQueue& self) {
-            const Index left = std::max<Index>(self.view.next_round() - *self.now, 0);
-            return left < NEVER / 2 ? left : NEVER;
-        });
 }
 
 // Factors alone
@@ -390,16 +353,6 @@ void bind_features(nb::module_& module) {
 
 using HeldObjective = Held<Objective>;
 
-void read_bounds(HeldObjective& self, nb::handle domain) {
-    Objective& to = self.view;
-    Arrays from(domain, self.kept);
-    const Index k = size_of(to.touch_offsets) - 1;
-    to.low = from.of<const double>("low", k);
-    to.high = from.of<const double>("high", k);
-    to.levels = from.any<const double>("level_values");
-    to.level_offsets = from.offsets("level_offsets", k, size_of(to.levels));
-}
-
 // Every feature reads knobs of its criterion's own scope.
 void check_scopes(const Objective& F) {
     for (Index i = 0; i < F.criteria(); ++i) {
@@ -419,7 +372,7 @@ void make_objective(HeldObjective* self, const HeldMonomials& maps, nb::handle b
     Objective& to = self->view;
     to.maps = maps.view;
     self->kept = maps.kept;
-    Arrays from(bound, self->kept), links(graph, self->kept);
+    Arrays from(bound, self->kept), links(graph, self->kept), box(domain, self->kept);
     const Index m = to.maps.criteria();
     to.R = from.any<const double>("R");
     to.blocks = from.offsets("blocks", m, size_of(to.R));
@@ -431,7 +384,10 @@ void make_objective(HeldObjective* self, const HeldMonomials& maps, nb::handle b
     const Index k = size_of(to.touch_offsets) - 1;
     to.scope = links.indices("scope_knobs", k);
     to.scope_offsets = links.offsets("scope_offsets", m, size_of(to.scope));
-    read_bounds(*self, domain);
+    to.low = box.of<const double>("low", k);
+    to.high = box.of<const double>("high", k);
+    to.levels = box.any<const double>("level_values");
+    to.level_offsets = box.offsets("level_offsets", k, size_of(to.levels));
     if (to.maps.knobs > k) refuse("a feature reads a knob that does not exist");
     check_scopes(to);
     check_blocks(to, m);
@@ -453,6 +409,10 @@ void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
             if (!std::binary_search(criteria.begin(), criteria.end(), i))
                 refuse("criterion " + std::to_string(i) + " reads knob " + std::to_string(j) +
                        " and is not among the criteria");
+}
+
+void above_1(double factor) {
+    if (!(factor > 1.0)) refuse("factor must be above 1");
 }
 
 double at_least_0(double effort) {
@@ -519,14 +479,6 @@ nb::object tabulate(const HeldObjective& self, const InReals& state, const InInd
 void bind_objective(nb::module_& module) {
     nb::class_<HeldObjective>(module, "Objective")
         .def("__init__", &make_objective, "maps"_a, "bound"_a, "graph"_a, "domain"_a)
-        .def(
-            "within",
-            [](const HeldObjective& self, nb::handle domain) {
-                HeldObjective part = self;
-                read_bounds(part, domain);
-                return part;
-            },
-            "domain"_a)
         .def(
             "predict",
             [](const HeldObjective& self, const InReals& state, const InIndices& criteria) {
@@ -614,9 +566,7 @@ void bind_exact(nb::module_& module) {
                 new (self) Elimination(view_of(offsets), scopes, all, most);
             },
             "offsets"_a.noconvert(), "reads"_a.noconvert(), "counts"_a.noconvert(), "most"_a)
-        .def_prop_ro("refused", &Elimination::refused)
         .def_prop_ro("entries", &Elimination::entries)
-        .def_prop_ro("order", [](const Elimination& self) { return owned(self.order()); })
         .def(
             "minimum",
             [](Elimination& self, const InReals& tables, const InReals& toll) {
@@ -637,24 +587,14 @@ void bind_exact(nb::module_& module) {
 
 // Two threads that share a policy wait for each other.
 struct HeldLocal {
-    HeldLocal(const HeldRegression& regression, const HeldQueue& queue,
-              const HeldObjective& objective, Reals radii, GrowingRadii growing, double effort,
-              std::vector<nb::object> arrays)
+    HeldLocal(const HeldRegression& regression, const HeldObjective& objective, Reals radii,
+              GrowingRadii growing, double effort, std::vector<nb::object> arrays)
         : kept(std::move(arrays)),
-          update(regression.view, queue.view, objective.view, radii, growing, effort) {}
+          update(regression.view, objective.view, radii, growing, effort) {}
 
     std::vector<nb::object> kept;
     std::mutex busy;
     LocalUpdate update;
-};
-
-struct HeldEvents {
-    HeldEvents(HeldLocal& held, ConstReals theta, ConstReals sigma, std::vector<nb::object> arrays)
-        : kept(std::move(arrays)), local(held), events(held.update, theta, sigma) {}
-
-    std::vector<nb::object> kept;
-    HeldLocal& local;
-    Events events;
 };
 
 Draws draws_of(const nb::capsule& bits) {
@@ -668,98 +608,90 @@ nb::object copied(std::span<const T> values) {
     return owned(std::vector<T>(values.begin(), values.end()));
 }
 
-// A copy of what a run has recorded.
-template <auto Member>
-nb::object recorded(const HeldEvents& self) {
-    return owned(self.events.*Member);
+void make_local(HeldLocal* self, const HeldRegression& regression, const HeldObjective& objective,
+                const OutReals& radii, const InReals& sigma, const InReals& norm, double extra,
+                double effort) {
+    const Index m = regression.view.criteria();
+    if (objective.view.criteria() != m)
+        refuse("regression and objective are of different problems");
+    if (radii.data() != objective.view.radii.data()) refuse("radii are not those of the objective");
+    sized(norm, size_of(view_of(sigma)), "norm");
+    if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
+    new (self)
+        HeldLocal(regression, objective, view_of(radii), {view_of(sigma), view_of(norm), extra},
+                  at_least_0(effort), {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
+}
+
+// The criteria concerned, ascending; nothing where a part found is linear in its knobs.
+std::optional<nb::object> find(HeldLocal& self, const InIndices& around) {
+    Neighbourhood& parts = self.update.parts;
+    parts.find(indices(around, self.update.objective().criteria(), "around"));
+    if (self.update.any_linear()) return std::nullopt;
+    return copied(parts.affected());
+}
+
+std::pair<nb::object, bool> update(HeldLocal& self, const InReals& state, double width,
+                                   const InIndices& triggered, double factor, Index seed) {
+    const ConstReals now = sized(state, self.update.objective().knobs(), "state");
+    const ConstIndices which = indices(triggered, self.update.objective().criteria(), "triggered");
+    above_1(factor);
+    bool finite = false;
+    {
+        nb::gil_scoped_release unlocked;
+        const std::scoped_lock alone(self.busy);
+        self.update.begin(now, width);
+        finite = self.update.update(which, factor, seed);
+    }
+    return {copied(self.update.state()), finite};
+}
+
+nb::dict play_events(HeldLocal& local, const InReals& theta, const InReals& sigma,
+                     const InReals& state, double width, Index t, Index stop, Index clock,
+                     Index review, double rate, double bound, double bound_per_round, double factor,
+                     Index seed, const nb::capsule& bits) {
+    constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
+    LocalUpdate& update = local.update;
+    const ConstReals now = sized(state, update.objective().knobs(), "state");
+    Events events(update, sized(theta, size_of(update.regression().phi), "theta"),
+                  sized(sigma, update.objective().criteria(), "sigma"));
+    const Draws draws = draws_of(bits);
+    above_1(factor);
+    Events::Status status;
+    {
+        nb::gil_scoped_release unlocked;
+        const std::scoped_lock alone(local.busy);
+        update.begin(now, width);
+        status =
+            events.run({t, stop, clock, review}, rate, bound, bound_per_round, factor, seed, draws);
+    }
+    nb::dict found;
+    found["status"] = WORDS[static_cast<int>(status)];
+    found["state"] = copied(update.state());
+    found["t"] = events.at.t;
+    found["bound"] = events.bound;
+    found["solves"] = events.solves;
+    found["first_solve"] = events.first_solve;
+    found["attributions"] = owned(std::move(events.attributions));
+    found["ends"] = owned(std::move(events.ends));
+    found["rates"] = owned(std::move(events.rates));
+    found["offsets"] = owned(std::move(events.offsets));
+    found["changed"] = owned(std::move(events.changed));
+    found["values"] = owned(std::move(events.values));
+    return found;
 }
 
 void bind_local(nb::module_& module) {
     nb::class_<HeldLocal>(module, "LocalUpdate")
-        .def(
-            "__init__",
-            [](HeldLocal* self, const HeldRegression& regression, const HeldQueue& queue,
-               const HeldObjective& objective, const OutReals& radii, const InReals& sigma,
-               const InReals& norm, double extra, double effort) {
-                const Index m = regression.view.criteria();
-                if (objective.view.criteria() != m || size_of(queue.view.due) != m)
-                    refuse("regression, queue and objective are of different problems");
-                if (radii.data() != objective.view.radii.data())
-                    refuse("radii are not those of the objective");
-                sized(norm, size_of(view_of(sigma)), "norm");
-                if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
-                new (self) HeldLocal(regression, queue, objective, view_of(radii),
-                                     {view_of(sigma), view_of(norm), extra}, at_least_0(effort),
-                                     {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
-            },
-            "regression"_a, "queue"_a, "objective"_a, "radii"_a.noconvert(), "sigma"_a.noconvert(),
-            "norm"_a.noconvert(), "extra"_a, "effort"_a, nb::keep_alive<1, 2>(),
-            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
-        .def(
-            "begin",
-            [](HeldLocal& self, const InReals& state, double width) {
-                self.update.begin(sized(state, self.update.objective().knobs(), "state"), width);
-            },
-            "state"_a.noconvert(), "width"_a)
-        .def(
-            "find",
-            [](HeldLocal& self, const InIndices& around) {
-                self.update.parts.find(
-                    indices(around, self.update.objective().criteria(), "around"));
-                return copied(self.update.parts.affected());
-            },
-            "around"_a.noconvert())
-        .def_prop_ro("any_linear", [](const HeldLocal& self) { return self.update.any_linear(); })
-        .def(
-            "update",
-            [](HeldLocal& self, const InIndices& triggered, double factor, Index seed) {
-                const ConstIndices which =
-                    indices(triggered, self.update.objective().criteria(), "triggered");
-                nb::gil_scoped_release unlocked;
-                const std::scoped_lock alone(self.busy);
-                return self.update.update(which, factor, seed);
-            },
-            "triggered"_a.noconvert(), "factor"_a, "seed"_a)
-        .def_prop_ro("state", [](const HeldLocal& self) { return copied(self.update.state()); })
+        .def("__init__", &make_local, "regression"_a, "objective"_a, "radii"_a.noconvert(),
+             "sigma"_a.noconvert(), "norm"_a.noconvert(), "extra"_a, "effort"_a,
+             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+        .def("find", &find, "around"_a.noconvert())
+        .def("update", &update, "state"_a.noconvert(), "width"_a, "triggered"_a.noconvert(),
+             "factor"_a, "seed"_a)
         .def_prop_ro("nbytes", [](const HeldLocal& self) { return self.update.bytes(); });
-    nb::class_<HeldEvents>(module, "Events")
-        .def(
-            "__init__",
-            [](HeldEvents* self, HeldLocal& local, const InReals& theta, const InReals& sigma) {
-                const Index m = local.update.objective().criteria();
-                new (self)
-                    HeldEvents(local, sized(theta, size_of(local.update.regression().phi), "theta"),
-                               sized(sigma, m, "sigma"), {nb::cast(theta), nb::cast(sigma)});
-            },
-            "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(), nb::keep_alive<1, 2>())
-        .def(
-            "run",
-            [](HeldEvents& self, Index t, Index stop, Index clock, Index review, double rate,
-               double bound, double bound_per_round, double factor, Index seed,
-               const nb::capsule& bits) {
-                const Draws draws = draws_of(bits);
-                Events::Status status;
-                {
-                    nb::gil_scoped_release unlocked;
-                    const std::scoped_lock alone(self.local.busy);
-                    status = self.events.run({t, stop, clock, review}, rate, bound, bound_per_round,
-                                             factor, seed, draws);
-                }
-                constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
-                return WORDS[static_cast<int>(status)];
-            },
-            "t"_a, "stop"_a, "clock"_a, "review"_a, "rate"_a, "bound"_a, "bound_per_round"_a,
-            "factor"_a, "seed"_a, "bits"_a)
-        .def_prop_ro("t", [](const HeldEvents& self) { return self.events.at.t; })
-        .def_prop_ro("bound", [](const HeldEvents& self) { return self.events.bound; })
-        .def_prop_ro("solves", [](const HeldEvents& self) { return self.events.solves; })
-        .def_prop_ro("first_solve", [](const HeldEvents& self) { return self.events.first_solve; })
-        .def_prop_ro("attributions", &recorded<&Events::attributions>)
-        .def_prop_ro("ends", &recorded<&Events::ends>)
-        .def_prop_ro("rates", &recorded<&Events::rates>)
-        .def_prop_ro("offsets", &recorded<&Events::offsets>)
-        .def_prop_ro("changed", &recorded<&Events::changed>)
-        .def_prop_ro("values", &recorded<&Events::values>);
+    module.def("play_events", &play_events, "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(),
+               "state"_a.noconvert(), "width"_a, "t"_a, "stop"_a, "clock"_a, "review"_a, "rate"_a,
+               "bound"_a, "bound_per_round"_a, "factor"_a, "seed"_a, "bits"_a);
     module.def(
         "gaussian_sums",
         [](const nb::capsule& bits, const InReals& sigma, const InIndices& n) {
@@ -778,25 +710,7 @@ void bind_local(nb::module_& module) {
         "bits"_a, "sigma"_a.noconvert(), "n"_a.noconvert());
 }
 
-// Small things that would be loops in Python
-
-template <class T>
-bool all_within(const Vector<const T>& array, double limit) {
-    return count_beyond(array.data(), static_cast<Index>(array.shape(0)), limit) == 0;
-}
-
-nb::object dot_each(const InIndices& criteria, const InReals& phi, const InReals& theta,
-                    const InIndices& offsets) {
-    const ConstIndices at = view_of(offsets);
-    const ConstReals x = view_of(phi), y = sized(theta, size_of(x), "theta");
-    std::vector<double> found;
-    for (const Index i : rows_of(criteria, at, size_of(x), "criteria")) {
-        double sum = 0.0;
-        for (Index f = at[i]; f < at[i + 1]; ++f) sum += x[f] * y[f];
-        found.push_back(sum);
-    }
-    return owned(std::move(found));
-}
+// What would be a loop in Python
 
 nb::object labels(const InIndices& offsets, const InIndices& items, const InIndices& rows,
                   const InIndices& free) {
@@ -807,10 +721,6 @@ nb::object labels(const InIndices& offsets, const InIndices& items, const InIndi
 }
 
 void bind_small(nb::module_& module) {
-    module.def("all_within", &all_within<double>, "array"_a.noconvert(), "limit"_a);
-    module.def("all_within", &all_within<float>, "array"_a.noconvert(), "limit"_a);
-    module.def("dot_each", &dot_each, "criteria"_a.noconvert(), "phi"_a.noconvert(),
-               "theta"_a.noconvert(), "offsets"_a.noconvert());
     module.def("labels", &labels, "offsets"_a.noconvert(), "items"_a.noconvert(),
                "rows"_a.noconvert(), "free"_a.noconvert());
 }
@@ -823,7 +733,6 @@ NB_MODULE(_core, module) {
     nb::set_leak_warnings(false);  // what a program still holds at its end is no leak
     module.doc() = "The compiled room of trimtab: regressions, searches, events.";
     trimtab::bind_regression(module);
-    trimtab::bind_queue(module);
     trimtab::bind_cholesky(module);
     trimtab::bind_features(module);
     trimtab::bind_small(module);

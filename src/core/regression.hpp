@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cholesky.hpp"
+#include "trigger_queue.hpp"
 #include "views.hpp"
 #include "wide.hpp"
 
@@ -23,7 +24,7 @@ constexpr Index NEVER = Index{1} << 62;  // more rounds than anybody plays
 inline Index rounds_to_trigger(double spread, double since, double factor) {
     const double room = factor * std::exp(TIE - since) - 1.0;
     if (room <= 0.0) return 0;
-    if (spread * static_cast<double>(NEVER) <= room) return NEVER;
+    if (!(spread * static_cast<double>(NEVER) > room)) return NEVER;  // also if one is no number
     return static_cast<Index>(std::floor(room / spread)) + 1;
 }
 
@@ -56,8 +57,10 @@ struct Regression {
     Indices cut;           // (m,) * how many were
     Reals excess;          // (m,) * and by how much, added up
     Indices data;          // (m,) how many weighted data have gone into the factor
-    Indices counters;      // (3,) rounds that every criterion has seen, how many of these are
-                           // skipped, and whether every criterion has its shift
+    Indices counters;      // (4,) rounds that every criterion has seen, how many of these are
+                           // skipped, whether every criterion has its shift, and at how many
+                           // rounds that every criterion has seen the first one triggers
+    TriggerQueue queue;    // of all criteria
 
     Index common() const { return counters[0]; }
     Index skipped() const { return counters[1]; }
@@ -73,15 +76,15 @@ struct Regression {
         return d;
     }
 
-    // V_i = V0_i, and b_i is what it starts at.
+    // V_i = V0_i, b_i is what it starts at, and there is nothing in the sums of these criteria.
     void begin(ConstIndices which) const {
         for (const Index i : which) {
-            if (!R0.empty()) {
-                std::copy(&R0[blocks[i]], &R0[blocks[i]] + (blocks[i + 1] - blocks[i]), factor(i));
-                continue;
-            }
-            std::fill_n(factor(i), blocks[i + 1] - blocks[i], 0.0);
-            for (Index r = 0; r < dim(i); ++r) factor(i)[triangle_size(r) + r] = std::sqrt(reg[i]);
+            set_start(i);
+            if (!alone.empty()) std::fill_n(&alone[blocks[i]], blocks[i + 1] - blocks[i], 0.0);
+            gain[i] = since[i] = 0.0;
+            seen[i] = data[i] = 0;
+            owed[i] = -skipped();
+            clear_sums(i);
         }
     }
 
@@ -160,6 +163,7 @@ struct Regression {
             squares[i] += rounds * y * y;
         }
         counters[2] = all;
+        requeue();
         return beyond;
     }
 
@@ -229,18 +233,6 @@ struct Regression {
         }
     }
 
-    // V_i = V0_i and b_i as it started again for these criteria, and nothing in their sums.
-    void forget(ConstIndices which) const {
-        begin(which);
-        for (const Index i : which) {
-            if (!alone.empty()) std::fill_n(&alone[blocks[i]], blocks[i + 1] - blocks[i], 0.0);
-            gain[i] = since[i] = 0.0;
-            seen[i] = data[i] = 0;
-            owed[i] = -skipped();
-            clear_sums(i);
-        }
-    }
-
     // The estimated loss, w_i and n*_i at the deployed state.
     void measure(ConstIndices which, double factor_C) const {
         Room<double> u(widest(which));
@@ -251,9 +243,27 @@ struct Regression {
             spread[i] = found.spread;
             due[i] = rounds_to_trigger(found.spread, since[i], factor_C);
         }
+        if (size_of(which) == criteria()) return requeue();
+        for (const Index i : which) queue.put(i);
+        counters[3] = queue.next_round();
+    }
+
+    // The next trigger, now that any criterion may have been observed or measured.
+    void requeue() const {
+        queue.put_all();
+        counters[3] = queue.next_round();
     }
 
 private:
+    void set_start(Index i) const {
+        if (!R0.empty()) {
+            std::copy(&R0[blocks[i]], &R0[blocks[i]] + (blocks[i + 1] - blocks[i]), factor(i));
+            return;
+        }
+        std::fill_n(factor(i), blocks[i + 1] - blocks[i], 0.0);
+        for (Index r = 0; r < dim(i); ++r) factor(i)[triangle_size(r) + r] = std::sqrt(reg[i]);
+    }
+
     // Criteria without a loss of this state begin their sums at this one.
     void set_shifts(ConstReals losses) const {
         for (Index i = 0; i < criteria(); ++i)

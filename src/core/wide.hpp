@@ -65,10 +65,4 @@ TRIMTAB_WIDE inline Index count_beyond(const double* x, Index size, double limit
     return beyond;
 }
 
-TRIMTAB_WIDE inline Index count_beyond(const float* x, Index size, double limit) {
-    Index beyond = 0;
-    for (Index n = 0; n < size; ++n) beyond += !(std::abs(static_cast<double>(x[n])) <= limit);
-    return beyond;
-}
-
 }  // namespace trimtab

@@ -1,6 +1,6 @@
 """The doors of the compiled core, src/core/module.cpp. Arrays are contiguous and never copied."""
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,8 @@ class Regression:
     """Lazy ridge regressions over the arrays of a `Statistics`, which it keeps and writes to."""
 
     def __init__(self, arrays: Any) -> None: ...
-    def begin(self, criteria: Ints) -> None:
-        """V_i and b_i are what they start at."""
-
-    def begin_again(self, criteria: Ints) -> None:
-        """V_i starts at another place, and all data are added to it again."""
+    def begin(self, criteria: Ints, again: bool) -> None:
+        """V_i and b_i are what they start at, nothing is in the sums; `again` adds the old data."""
 
     def add_round(self, losses: object, limit: float) -> int:
         """One more round, seen by every criterion; how many losses were cut at their limits.
@@ -29,32 +26,29 @@ class Regression:
     def add_rounds(self, losses: Array | Floats) -> None:
         """Several rounds, (n, m), where nothing is cut."""
 
-    def skip(self, rounds: int) -> None:
-        """Rounds pass that every criterion sees; their losses stay owed."""
-
     def add_some(self, losses: Array, count: Ints) -> Ints:
         """Losses with gaps (NaN) and batches; the criteria whose losses were cut."""
 
     def add_owed(self, criteria: Ints, mean: Array, squares: Array) -> None:
         """Losses that were owed arrive: their mean, and their sum of squares about it."""
 
-    def take_each(self, criteria: Ints, phi: Array, losses: Array, count: Ints) -> None:
-        """Each criterion has seen a loss of its own at features phi."""
+    def take_each(self, criteria: Ints, phi: Array, losses: Array | None, count: Ints) -> None:
+        """Each criterion has seen a loss of its own at features phi, the mean of `count` rounds.
 
-    def foresee(self, criteria: Ints, phi: Array, count: Ints) -> None:
-        """Widths shrink as if so many rounds at features phi had come; no estimate changes."""
+        None stands for the losses that are expected: widths shrink, and no estimate changes.
+        """
 
-    def flush(self, criteria: Ints) -> None:
-        """The sums of these criteria go into their factors, as one weighted datum each."""
+    def flush(self, criteria: Ints, rounds: int, memory: int) -> None:
+        """The sums of these criteria go into their factors, as one weighted datum each.
 
-    def flush_faded(self, criteria: Ints, rounds: int, memory: int) -> None:
-        """The same where data lose 1/memory of their weight in a round."""
-
-    def forget(self, criteria: Ints) -> None:
-        """V_i and b_i are what they started at again, and nothing is in the sums."""
+        With a memory below 2^62 data lose 1/memory of their weight in each of these rounds.
+        """
 
     def measure(self, criteria: Ints, factor: float) -> None:
-        """The estimated loss, w_i and n*_i at the deployed state."""
+        """The estimated loss, w_i and n*_i at the deployed state, and the first trigger of all."""
+
+    def requeue(self) -> None:
+        """Find the first trigger of all; `n` or `due` has changed."""
 
     def let_wander(self, g: float, rounds: int, lost: Array) -> None:
         """All levels wander for so many rounds; `lost` counts what is forgotten by this."""
@@ -86,23 +80,6 @@ class Regression:
     ) -> int:
         """Fill in how far off each is, and whether from its own losses; how many were compared."""
 
-class TriggerQueue:
-    """When each criterion is due, by the arrays of a `Statistics`; a tournament tree."""
-
-    def __init__(self, due: Ints, n: Ints, counters: Ints) -> None: ...
-    def put(self, criteria: Ints) -> None:
-        """The rounds of these criteria have changed."""
-
-    def put_all(self) -> None:
-        """Every round may have changed."""
-
-    def triggered(self) -> Ints:
-        """The criteria whose determinant has passed the factor since their clock was reset."""
-
-    @property
-    def rounds_left(self) -> int:
-        """Rounds until the first trigger if every criterion is observed in each; 2^62 for never."""
-
 class Monomials:
     """Feature maps made of powers of one knob and products of two."""
 
@@ -131,12 +108,6 @@ def predict(
 def whiten(R: Array, X: Array, U: Array) -> Array:
     """Write u = R^{-1} x of every row x to U; x' theta of each."""
 
-def all_within(array: Array | Floats, limit: float) -> bool:
-    """Whether every entry is a number no larger than the limit in size."""
-
-def dot_each(criteria: Ints, phi: Array, theta: Array, offsets: Ints) -> Array:
-    """phi_i' theta_i of each criterion."""
-
 def labels(offsets: Ints, items: Ints, rows: Ints, free: Ints) -> Ints:
     """For each free item the smallest position it is linked to by rows that share items."""
 
@@ -150,9 +121,6 @@ class Objective:
         graph: Any,
         domain: Any,
     ) -> None: ...
-    def within(self, domain: Any) -> Objective:
-        """The same bound in another box."""
-
     def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
         """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
 
@@ -213,16 +181,8 @@ class Elimination:
 
     def __init__(self, offsets: Ints, reads: Ints, counts: Ints, most: int) -> None: ...
     @property
-    def refused(self) -> bool:
-        """Whether it takes more than `most` bag entries."""
-
-    @property
     def entries(self) -> int:
-        """The number of bag entries: the work."""
-
-    @property
-    def order(self) -> Ints:
-        """The variables, in the order in which they are eliminated."""
+        """The number of bag entries: the work; more than `most` where it is refused."""
 
     def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float]:
         """The best candidate of every variable, and the least sum; of equals the least toll."""
@@ -233,7 +193,6 @@ class LocalUpdate:
     def __init__(
         self,
         regression: Regression,
-        queue: TriggerQueue,
         objective: Objective,
         radii: Array,
         sigma: Array,
@@ -241,85 +200,58 @@ class LocalUpdate:
         extra: float,
         effort: float,
     ) -> None: ...
-    def begin(self, state: Array, width: float) -> None:
-        """The deployed state is this, and W there."""
+    def find(self, around: Ints) -> Ints | None:
+        """Free what these criteria read; all criteria concerned, ascending.
 
-    def find(self, around: Ints) -> Ints:
-        """Free what these criteria read; all criteria concerned, ascending."""
+        None where a part is linear in its knobs, so that its minimum is at a vertex.
+        """
 
-    @property
-    def any_linear(self) -> bool:
-        """Whether a part found is linear in its knobs: then its minimum is at a vertex."""
+    def update(
+        self, state: Array, width: float, triggered: Ints, factor: float, seed: int
+    ) -> tuple[Array, bool]:
+        """Flush, search the parts found and reset clocks: from this state, at which W is `width`.
 
-    def update(self, triggered: Ints, factor: float, seed: int) -> bool:
-        """Flush, search the parts found and reset clocks; False where values are not finite."""
-
-    @property
-    def state(self) -> Array:
-        """A copy of the deployed state."""
+        The new state, or the old one and False where values are not finite.
+        """
 
     @property
     def nbytes(self) -> int:
         """The memory it holds beside the arrays it was given."""
 
-class Events:
-    """The asynchronous policy in a world with Gaussian noise, from event to event."""
+class Played(TypedDict):
+    """What a run from event to event has recorded."""
 
-    def __init__(self, local: LocalUpdate, theta: Array, sigma: Array) -> None: ...
-    def run(
-        self,
-        t: int,
-        stop: int,
-        clock: int,
-        review: int,
-        rate: float,
-        bound: float,
-        bound_per_round: float,
-        factor: float,
-        seed: int,
-        bits: object,
-    ) -> str:
-        """Play; "done", or "full" of records, or "ask" the policy, or "failed" to stay finite."""
+    status: str  # "done", "full" of records, "ask" the policy, "failed" to stay finite
+    state: Array  # now deployed
+    t: int  # rounds played
+    bound: float  # of the regret so far
+    solves: int  # local updates
+    first_solve: int  # the round of the first
+    attributions: Ints  # (m,) how often each criterion has triggered
+    ends: Ints  # the last round of each stretch at one state
+    rates: Array  # the expected total loss of a round in each stretch
+    offsets: Ints  # where the knobs changed after each stretch begin
+    changed: Ints  # the knobs changed, stretch after stretch
+    values: Array  # what they were set to
 
-    @property
-    def t(self) -> int:
-        """Rounds played."""
-
-    @property
-    def bound(self) -> float:
-        """Of the regret so far."""
-
-    @property
-    def solves(self) -> int:
-        """Local updates of this run."""
-
-    @property
-    def first_solve(self) -> int:
-        """The round of the first."""
-
-    @property
-    def attributions(self) -> Ints:
-        """How often each criterion has triggered: (m,)."""
-
-    @property
-    def ends(self) -> Ints:
-        """The last round of each stretch at one state."""
-
-    @property
-    def rates(self) -> Array:
-        """The expected total loss of a round in each stretch."""
-
-    @property
-    def offsets(self) -> Ints:
-        """Where the knobs changed after each stretch begin."""
-
-    @property
-    def changed(self) -> Ints:
-        """The knobs changed, stretch after stretch."""
-
-    @property
-    def values(self) -> Array:
-        """What they were set to."""
+def play_events(
+    local: LocalUpdate,
+    theta: Array,
+    sigma: Array,
+    state: Array,
+    width: float,
+    t: int,
+    stop: int,
+    clock: int,
+    review: int,
+    rate: float,
+    bound: float,
+    bound_per_round: float,
+    factor: float,
+    seed: int,
+    bits: object,
+) -> Played:
+    """Play the asynchronous policy in a world with Gaussian noise, from event to event."""
 
 def gaussian_sums(bits: object, sigma: Array, n: Ints) -> tuple[Array, Array]:
     """The mean of n normal numbers each, and the squares about it, from a bit generator."""

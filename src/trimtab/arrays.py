@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trimtab._core import all_within
 from trimtab.errors import InvalidInput
 
 Array = npt.NDArray[np.float64]
@@ -106,7 +105,7 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
             "NaN where none was observed"
         )
     array = np.ascontiguousarray(array)
-    if all_within(array, LARGEST_LOSS):
+    if _all_within(array, LARGEST_LOSS):
         return array, True
     refuse_where(
         np.abs(array) > LARGEST_LOSS,
@@ -115,6 +114,11 @@ def losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
         "is infinite or absurdly large; rescale it, or use NaN if it is missing",
     )
     return array, False
+
+
+def _all_within(array: Array, limit: float) -> bool:
+    """Whether every entry is a number no larger than this in size; nothing is copied."""
+    return -limit <= float(array.min(initial=0.0)) and float(array.max(initial=0.0)) <= limit
 
 
 def rows_of_losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
@@ -128,7 +132,7 @@ def rows_of_losses(value: ArrayLike, size: int) -> tuple[Array, bool]:
             "with one loss per criterion"
         )
     array = np.ascontiguousarray(array)
-    if all_within(array.reshape(-1), LARGEST_LOSS):
+    if _all_within(array, LARGEST_LOSS):
         return array, True
     beyond = np.abs(array.astype(np.float64)) > LARGEST_LOSS
     if beyond.any():

@@ -8,9 +8,10 @@
         Conflict         the decision told is not one that was asked             exit 1
         SolverFailed     no usable minimiser of the LCB                          exit 1
 
-and one warning::
+and two warnings::
 
     FiniteDifferences    a user's basis has no derivatives, and a solve needs them
+    OptimumMissed        a simulated run found a better state than the one regret is counted against
 
 A message says what was wrong, where, which value, and what to do about it. A
 call that raises one of these has changed nothing.
@@ -47,3 +48,7 @@ class SolverFailed(TrimtabError):
 
 class FiniteDifferences(UserWarning):
     """A basis without a Jacobian is differentiated numerically."""
+
+
+class OptimumMissed(UserWarning):
+    """A state that was played is better than the optimum of its world."""

@@ -98,7 +98,7 @@ def test_elsewhere_and_frozen_data_commute() -> None:
             estimators.add(y)
         if slot == 6:
             estimators.add_elsewhere(far, np.full(5, 4), there)
-        left, rang = estimators.queue.rounds_left, estimators.triggered()
+        left, rang = estimators.rounds_left, estimators.triggered()
         estimators.flush(problem.all_criteria)
         results.append((estimators.V(2), estimators.theta(2), left, rang.tolist()))
     for V, theta, left, rang in results[1:]:

@@ -10,25 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trimtab as tt
-from trimtab._core import TriggerQueue
+from trimtab.learn import NodewiseEstimators
 
 
 @given(st.integers(1, 200), st.integers(0, 10**6))
 def test_the_tree_is_a_scan(m: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    due, n = rng.integers(0, 30, m), rng.integers(-5, 5, m)
-    counters = np.zeros(3, np.int64)
-    queue = TriggerQueue(due, n, counters)
-    queue.put_all()
+    problem = tt.Problem(tt.Graph.from_scopes([[0]] * m, knobs=1), basis=tt.bases.Linear())
+    found = NodewiseEstimators(problem, reg=np.ones(m), factor=2.0, state=np.full(1, 0.5))
+    stats = found.stats
     for _ in range(12):
-        rounds = due - n
-        for now in (-6, 0, 7, 29, 40):
-            counters[0] = now
-            assert queue.rounds_left == max(rounds.min() - now, 0)
-            assert queue.triggered().tolist() == np.flatnonzero(rounds <= now).tolist()
+        stats.n[:] = rng.integers(-5, 5, m)
+        stats.core.requeue()
         some = rng.choice(m, size=int(rng.integers(1, m + 1)), replace=False)
-        due[some], n[some] = rng.integers(0, 30, some.size), rng.integers(-5, 5, some.size)
-        queue.put(some)
+        stats.R[stats.blocks[some]] = rng.uniform(0.1, 4.0, some.size)
+        found.measure(some)
+        rounds = stats.due - stats.n
+        assert np.unique(stats.due).size > 1 or m == 1 or some.size == m
+        for now in (-6, 0, 7, 29, 40):
+            stats.counters[0] = now
+            assert found.rounds_left == max(rounds.min() - now, 0)
+            assert found.triggered().tolist() == np.flatnonzero(rounds <= now).tolist()
 
 
 @given(st.integers(0, 10**6))

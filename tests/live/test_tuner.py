@@ -528,7 +528,7 @@ def test_shadow_proposes_and_does_not_act(tmp_path: Path, clock: Clock) -> None:
         assert not any(decision.changed for decision in made)
         proposed = [decision for decision in made if decision.proposal]
         assert proposed
-        assert "it would have set" in str(tuner.explain(proposed[0].id))
+        assert "it proposes" in str(tuner.explain(proposed[0].id))
         limit = tuner.spec.knobs[0]
         for decision in proposed:
             there, here = decision.proposal, decision.values
@@ -564,3 +564,38 @@ def test_explain_and_status_say_what_happened(tmp_path: Path, clock: Clock) -> N
         assert status.constraints["errors <= 2 * baseline"] in (True, None)
         assert status.name in str(status)
         assert status.to_dict()["values"] == status.values
+
+
+# Several tuners on one open journal.
+
+
+def test_tuners_share_a_journal_that_stays_open(journal_url: str, clock: Clock) -> None:
+    with open_journal(journal_url) as journal:
+        with tt.Tuner(spec_with(), storage=journal, clock=clock) as shop:
+            first = shop.ask()
+        with tt.Tuner(spec_with(name="bar"), storage=journal, clock=clock) as bar:
+            assert bar.ask().id == "bar-2"
+        limited = spec_with(knobs__size__high=9)
+        assert journal.tuners() == ["shop", "bar"]
+        with tt.Tuner.existing("shop", journal, clock=clock) as again:
+            assert again.ask() == first
+            assert again.spec.to_dict() == spec_with().to_dict() != limited.to_dict()
+            again.tell(first.id, {"latency": 100.0})
+        assert journal.last("shop") == 3
+
+
+def test_an_existing_tuner_keeps_the_spec_that_is_recorded_last(
+    tmp_path: Path, clock: Clock
+) -> None:
+    gentle = spec_with(knobs__mix__stability={"max_step": 0.1})
+    with open_journal(tmp_path / "a.db") as journal:
+        with tt.Tuner(spec_with(), storage=journal, clock=clock):
+            pass
+        with tt.Tuner(gentle, storage=journal, clock=clock):
+            assert journal.last("shop") == 2
+        with tt.Tuner.existing("shop", journal, clock=clock) as tuner:
+            assert tuner.spec.to_dict() == gentle.to_dict()
+        assert journal.last("shop") == 2
+        with pytest.raises(tt.NotFound, match="no tuner 'bar'"):
+            tt.Tuner.existing("bar", journal)
+        assert journal.tuners() == ["shop"]

@@ -32,7 +32,7 @@ def test_a_group_learns_from_a_round_only_if_all_its_members_were_seen() -> None
     policy.tell([np.nan, 2.0, 3.0, np.nan, 5.0, 6.0], count=4)
     policy.tell([np.nan, 2.0, np.nan, np.nan, np.nan, 6.0], count=[1, 7, 1, 1, 1, 3])
     assert policy.rounds == 1 + 4 + 7  # although the last of them has taught nothing
-    assert policy.certificate.bound == pytest.approx(12 * policy.learner._rate)
+    assert policy.certificate.bound == pytest.approx(12 * policy.learner.bound_per_round)
     assert statistics(policy)["seen"].tolist() == [1, 4, 1]
 
 
@@ -79,7 +79,7 @@ def test_unknown_noise_is_that_of_the_sum_however_its_parts_depend() -> None:
 def test_the_naive_reduction_is_charged_for_rounds_without_a_total() -> None:
     policy = tt.ScalarLinUCB(twins(), start=[0.5] * 3, radius=0.5)
     for losses, count in (([np.nan] + [1.0] * 5, 5), ([1.0] * 6, [2, 3, 4, 2, 9, 2])):
-        before, rate = policy.certificate.bound, policy.learner._rate
+        before, rate = policy.certificate.bound, policy.learner.bound_per_round
         policy.tell(losses, count=count)
         assert policy.certificate.bound == pytest.approx(before + np.max(count) * rate)
     assert policy.rounds == 14

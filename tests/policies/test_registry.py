@@ -37,7 +37,7 @@ from trimtab.policies import LazyPolicy, Told
 
 class FromAfar(LazyPolicy):
     def _check(self) -> Told:
-        return self._told(self.learner.estimators.queue.triggered(), None)
+        return self._told(self.learner.estimators.triggered(), None)
 """
 
 
@@ -45,7 +45,7 @@ class EveryHundred(LazyPolicy):
     """Algorithm 1 with a review every 100 rounds."""
 
     def _check(self) -> Told:
-        triggered = self.learner.estimators.queue.triggered()
+        triggered = self.learner.estimators.triggered()
         if triggered.size or self._review_due():
             return self._told(triggered, self._solve_globally())
         return self._told(triggered, None)

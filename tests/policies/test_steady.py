@@ -433,7 +433,7 @@ def test_the_certificate_is_the_sum_of_two_widths_and_the_gap(make: Any, rho: fl
         radius=confidence(world),
         reg=0.3,
     )
-    assert before == pytest.approx(first * start.learner._rate, rel=1e-6)
+    assert before == pytest.approx(first * start.learner.bound_per_round, rel=1e-6)
     assert 0.0 < trace.regret <= policy.certificate.bound
 
 

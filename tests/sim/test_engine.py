@@ -9,7 +9,7 @@ import pytest
 
 import trimtab as tt
 from tests.builders import random_graph
-from trimtab._core import Events
+from trimtab._core import LocalUpdate, play_events
 from trimtab.sim import engine
 from trimtab.sim.worlds import World
 
@@ -77,22 +77,16 @@ def test_full_buffers_only_interrupt_a_run(monkeypatch: pytest.MonkeyPatch) -> N
     whole = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
     visits = 0
 
-    class InPieces:
-        """Events that stop after 700 rounds, as if there were no more room."""
+    def in_pieces(local: LocalUpdate, *, t: int, stop: int, **rest: Any) -> Any:
+        """A run that stops after 700 rounds, as if there were no more room."""
+        nonlocal visits
+        visits += 1
+        run = play_events(local, t=t, stop=min(t + 700, stop), **rest)
+        if run["status"] == "done" and run["t"] < stop:
+            run["status"] = "full"
+        return run
 
-        def __init__(self, *parts: Any) -> None:
-            self.events = Events(*parts)
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.events, name)
-
-        def run(self, *, t: int, stop: int, **rest: Any) -> str:
-            nonlocal visits
-            visits += 1
-            status = self.events.run(t=t, stop=min(t + 700, stop), **rest)
-            return "full" if status == "done" and self.events.t < stop else status
-
-    monkeypatch.setattr(engine, "Events", InPieces)
+    monkeypatch.setattr(engine, "play_events", in_pieces)
     pieces = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
     assert visits > 14
     assert pieces.ends[-1] == whole.ends[-1]
@@ -107,8 +101,7 @@ def test_linear_parts_are_handed_back_and_solved_at_vertices() -> None:
     policy = policy_of(world, fixed=True, review=False)
     local = policy.learner.local
     assert local is not None
-    local.find(np.array([0]))
-    assert local.any_linear
+    assert local.find(np.array([0])) is None
     trace = tt.play(policy, world, horizon=2_000, seed=0)
     other = tt.play(by_hand(policy_of(world, fixed=True, review=False)), world, horizon=2_000)
     assert set(np.unique(trace.values)) <= {0.0, 1.0}
@@ -152,6 +145,8 @@ def test_the_criteria_concerned_are_those_of_the_graph() -> None:
             size = int(rng.integers(1, min(6, graph.criteria) + 1))
             around = np.sort(rng.choice(graph.criteria, size, replace=False))
             free, criteria = graph.reach(around)
-            assert local.find(around).tolist() == criteria.tolist()
+            found = local.find(around)
+            assert found is not None
+            assert found.tolist() == criteria.tolist()
             several += len(graph.parts(free)) > 1
     assert several > 50

@@ -325,11 +325,16 @@ def test_jumps_that_are_impossible_are_refused(case: str) -> None:
     make, place = NO_JUMPS[case]
     policy, rng = make(place), np.random.default_rng(0)
     before = policy.ask()
+    sums = "the sum of many rounds of {} noise cannot be drawn"
+    why = {
+        "bounded": sums.format("Bounded"),
+        "correlated": sums.format("Correlated"),
+        "missing": "losses are missing at random",
+    }
     message = (
         "LinUCB looks every round; use path='rounds'"
         if case == "LinUCB"
-        else "no jumps here: they need noise that can be summed, with nothing missing at random; "
-        "use path='rounds'"
+        else f"no jumps here: {why[case]}; use path='rounds'"
     )
     with refused(message):
         tt.play(policy, place, horizon=5, seed=rng, path="events")

@@ -141,8 +141,8 @@ def test_mean_of_some_criteria(basis: Any, criteria: list[int]) -> None:
     s = np.array([0.1, 0.7, 0.4, 0.9])
     some = np.array(criteria, np.int64)
     expected = np.array(direct_means(world, s))[some]
-    np.testing.assert_allclose(world.mean(s, some), expected, atol=1e-13)
-    assert world.mean(s, some).tolist() == world.mean(s)[some].tolist()
+    np.testing.assert_allclose(world.expected(s, some), expected, atol=1e-13)
+    assert world.expected(s, some).tolist() == world.mean(s)[some].tolist()
 
 
 def test_loss_is_weighted_and_draws_are_not() -> None:
@@ -201,13 +201,13 @@ def test_a_draw_is_of_the_state_now_and_its_mean_is_computed_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, asked = tt.worlds.quadratic(RING, seed=3), list[float]()
-    mean = world.mean
+    mean = world.expected
 
     def counted(state: Array) -> Array:
         asked.append(state.flat[2])
         return mean(state)
 
-    monkeypatch.setattr(world, "mean", counted)
+    monkeypatch.setattr(world, "expected", counted)
     s = np.full(6, 0.5)
     for t, x in enumerate([0.5, 0.5, 0.25, 0.25, 0.25, 0.5]):
         s[2] = x  # the same array
@@ -511,7 +511,7 @@ def test_a_square_in_any_criterion_is_enough() -> None:
 def test_a_state_has_one_value_per_knob(shape: tuple[int, ...]) -> None:
     world, rng = tt.worlds.quadratic(RING), np.random.default_rng(0)
     s = np.full(shape, 0.5)
-    calls = (world.mean, world.loss, lambda s: world.mean(s, np.array([0])))
+    calls = (world.mean, world.loss, lambda s: world.expected(s, np.array([0])))
     for call in (*calls, lambda s: world.draw(s, rng)):
         with refused(f"state has shape {shape}, expected (6,); give one value per knob"):
             call(s)

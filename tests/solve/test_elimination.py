@@ -209,7 +209,6 @@ def test_values_beyond_floating_point_still_give_a_choice() -> None:
 def test_the_entries_are_the_sizes_of_the_bags() -> None:
     chain = [np.array([j, j + 1]) for j in range(4)]
     found = planned(chain, np.array([2, 3, 4, 5, 1]))
-    assert found.order.tolist() == [4, 0, 1, 3, 2]
     assert found.entries == 1 + 2 * 3 + 3 * 4 + 5 * 4 + 4
 
 
@@ -234,10 +233,8 @@ def test_a_plan_is_refused_just_below_its_entries(scopes: list[Ints], k: int) ->
 def test_the_budget_decides_only_whether_there_is_a_plan(graph: tuple[list[Ints], Ints]) -> None:
     scopes, counts = graph
     found = planned(scopes, counts)
-    same = planned(scopes, counts, found.entries)
-    assert same.order.tolist() == found.order.tolist()
+    assert planned(scopes, counts, found.entries).entries == found.entries
     assert plan(scopes, counts, found.entries - 1) is None
-    assert sorted(found.order.tolist()) == list(range(counts.size))
 
 
 def test_trees_and_rings_take_a_bag_per_variable() -> None:

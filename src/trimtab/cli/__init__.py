@@ -13,6 +13,7 @@ import typer
 from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
+from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
 from trimtab.cli.reproduce import reproduce
@@ -33,6 +34,7 @@ app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
 register(app)
+app.command()(history)
 app.add_typer(storage, name="storage")
 
 

@@ -23,13 +23,17 @@ SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a TOML
 Storage = Annotated[
     str | None, typer.Option(help="Where the journal is, if not where the spec says.")
 ]
+Actor = Annotated[
+    str | None,
+    typer.Option(envvar="TRIMTAB_ACTOR", help="Who is behind it, for the history."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask gave.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    deciding = (ask, tell, attach, override, pause, resume, rollback)
+    deciding = (ask, tell, attach, override, pause, resume, rollback, approve, reject)
     for command in (*deciding, warm_start, status, explain, replay):
         app.command()(command)
 
@@ -41,11 +45,12 @@ def ask(
         bool | None,
         typer.Option(help="Only propose, or act again; as before by default.", show_default=False),
     ] = None,
+    actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Print the values to play; the same again until they are told. Begins a new tuner."""
-    with _tuner(spec, storage, shadow=shadow) as tuner:
+    with _tuner(spec, storage, shadow=shadow, actor=actor) as tuner:
         decision = tuner.ask(client)
     _print(decision, as_json, lambda: _decision(tuner.spec, decision))
 
@@ -61,12 +66,13 @@ def tell(
     correct: Annotated[
         bool, typer.Option("--correct", help="Replace what was told; METRIC= takes it back.")
     ] = False,
+    actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Record what a decision led to, all at once or in parts; twice the same has no effect."""
     measured = {name: _measured(text) for name, text in _pairs(metrics or [], "metric").items()}
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         receipt = tuner.tell(decision, measured, count=count, correct=correct)
     said = "all of it was told before" if receipt.repeated else "recorded"
     _print(receipt, as_json, lambda: f"{receipt.id}: {said}")
@@ -77,11 +83,12 @@ def attach(
     values: Annotated[
         list[str], typer.Argument(metavar="KNOB=VALUE...", help="What somebody has set by hand.")
     ],
+    actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Record that somebody has set knobs by hand; those that are not named stay."""
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         tuner.attach(_values(values))
         _status(tuner, as_json)
 
@@ -91,11 +98,12 @@ def override(
     values: Annotated[
         list[str], typer.Argument(metavar="KNOB=VALUE...", help="Where to go; others stay.")
     ],
+    actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Go to these values with the next decisions, within the guards, and stay until resume."""
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         tuner.override(_values(values))
         _status(tuner, as_json)
 
@@ -110,11 +118,12 @@ def warm_start(
             "and time.",
         ),
     ],
+    actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Learn from a table of past measurements; twice the same has no effect."""
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         taken = tuner.warm_start(table)
     text = f"{taken:,} observations were taken in"
     typer.echo(json.dumps({"observations": taken}) if as_json else text)
@@ -127,7 +136,12 @@ def status(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> No
 
 
 def explain(
-    spec: SpecPath, decision: DecisionId, storage: Storage = None, as_json: Json = False
+    spec: SpecPath,
+    decision: Annotated[
+        str, typer.Argument(metavar="DECISION", help="The id that ask gave, or last.")
+    ] = "last",
+    storage: Storage = None,
+    as_json: Json = False,
 ) -> None:
     """Print why a decision was made, and what was told of it."""
     with _tuner(spec, storage, read_only=True) as tuner:
@@ -138,26 +152,57 @@ def explain(
 def pause(
     spec: SpecPath,
     why: Annotated[str, typer.Option(help="For those who wonder later.")] = "by hand",
+    actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Leave the knobs alone until resume; only a broken guardrail still moves them back."""
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         tuner.pause(why)
         _status(tuner, as_json)
 
 
-def resume(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
+def resume(
+    spec: SpecPath, actor: Actor = None, storage: Storage = None, as_json: Json = False
+) -> None:
     """Tune again from where the system is now."""
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         tuner.resume()
         _status(tuner, as_json)
 
 
-def rollback(spec: SpecPath, storage: Storage = None, as_json: Json = False) -> None:
+def rollback(
+    spec: SpecPath, actor: Actor = None, storage: Storage = None, as_json: Json = False
+) -> None:
     """Go back to the last good state with the next decisions, and pause there."""
-    with _tuner(spec, storage) as tuner:
+    with _tuner(spec, storage, actor=actor) as tuner:
         tuner.rollback()
+        _status(tuner, as_json)
+
+
+def approve(
+    spec: SpecPath,
+    decision: DecisionId,
+    actor: Actor = None,
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Have the next decisions carry out what a decision has proposed, within the guards."""
+    with _tuner(spec, storage, actor=actor) as tuner:
+        tuner.approve(decision)
+        _status(tuner, as_json)
+
+
+def reject(
+    spec: SpecPath,
+    decision: DecisionId,
+    actor: Actor = None,
+    storage: Storage = None,
+    as_json: Json = False,
+) -> None:
+    """Leave what a decision has proposed undone; the next look may propose something else."""
+    with _tuner(spec, storage, actor=actor) as tuner:
+        tuner.reject(decision)
         _status(tuner, as_json)
 
 
@@ -211,7 +256,7 @@ def _decision(spec: Spec, decision: Decision) -> str:
     lines += [f"  {note}" for note in decision.notes]
     if decision.proposal is not None:
         wanted = ", ".join(f"{name} = {x:.6g}" for name, x in decision.proposal.items())
-        lines.append(f"  shadow: it would have set {wanted}")
+        lines.append(f"  it proposes {wanted}")
     return "\n".join(lines)
 
 

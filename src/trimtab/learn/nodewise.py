@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab._core import TriggerQueue, predict
+from trimtab._core import predict
 from trimtab.arrays import LARGEST_LOSS, NOBODY, Array, Ints, read_only
 from trimtab.learn import fading
 from trimtab.learn.cholesky import triangles, unpack
@@ -104,16 +104,15 @@ class NodewiseEstimators:
             cut=np.zeros(0 if prior is None else m, np.int64),
             excess=np.zeros(0 if prior is None else m),
             data=np.zeros(m, np.int64),
-            counters=np.zeros(3, np.int64),
+            counters=np.zeros(4, np.int64),
         )
         if prior is not None and known:
             self._start_at(prior.ratio, np.asarray(prior.sigma), prior.usual)
         elif prior is not None:
             self._start_at(np.full(m, UNKNOWN), np.zeros(m), prior.usual)
-        self.stats.core.begin(problem.all_criteria)
+        self.stats.core.begin(problem.all_criteria, again=False)
         self.memory = NEVER  # H, in rounds
         self._aged = 0  # the round clock when data last lost weight
-        self.queue = TriggerQueue(self.stats.due, self.stats.n, self.stats.counters)
         self.measure(problem.all_criteria)
 
     # The sums: what a round does while the state stays.
@@ -128,9 +127,7 @@ class NodewiseEstimators:
             if beyond >= 0:
                 return self.beyond(losses) if beyond else NOBODY
             count = np.ones(losses.size, np.int64)
-        cut = self.stats.core.add_some(losses, count)
-        self.queue.put_all()
-        return cut
+        return self.stats.core.add_some(losses, count)
 
     def beyond(self, losses: Array) -> Ints:
         """The criteria whose losses of the deployed state are beyond their limits."""
@@ -154,12 +151,14 @@ class NodewiseEstimators:
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
         """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
-        self.stats.core.skip(rounds if seen is None else 0)
-        if seen is not None:
+        self.stats.counters[2] = False
+        if seen is None:
+            self.stats.counters[:2] += rounds
+        else:
             self.stats.n[:] += seen
             self.stats.tells[:] += seen
             self.stats.owed[:] += seen
-            self.queue.put_all()
+            self.stats.core.requeue()
 
     def collect(self, criteria: Ints, owed: Owed) -> None:
         """Ask for what is owed to these criteria and add it to their sums."""
@@ -197,7 +196,15 @@ class NodewiseEstimators:
 
     def triggered(self) -> Ints:
         """The criteria whose determinant has passed the factor since their clock was reset."""
-        return self.queue.triggered()
+        if self.rounds_left > 0:
+            return NOBODY
+        return np.flatnonzero(self.needs() <= 0)
+
+    @property
+    def rounds_left(self) -> int:
+        """Rounds until the first trigger if every criterion is observed in each; 2^62 for never."""
+        common, _, _, first = self.stats.counters.tolist()
+        return NEVER if first - common >= NEVER // 2 else max(first - common, 0)
 
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""
@@ -210,11 +217,9 @@ class NodewiseEstimators:
 
         With a memory these must be all criteria, and what they have learned ages to the clock.
         """
+        self.stats.core.flush(criteria, clock - self._aged, self.memory)
         if self.memory < NEVER:
-            self.stats.core.flush_faded(criteria, clock - self._aged, self.memory)
             self._aged = clock
-        else:
-            self.stats.core.flush(criteria)
 
     def deploy(self, state: Array, criteria: Ints) -> None:
         """Observe from now on at `state`; `criteria`, all flushed, are those to measure anew."""
@@ -224,10 +229,6 @@ class NodewiseEstimators:
     def measure(self, criteria: Ints) -> None:
         """Estimated loss, spread and next trigger of these criteria at the deployed state."""
         self.stats.core.measure(criteria, self.factor)
-        if criteria.size == self.problem.criteria:
-            self.queue.put_all()
-        else:
-            self.queue.put(criteria)
 
     def observed(self) -> Ints:
         """How often each criterion was observed at all: (m,)."""
@@ -240,7 +241,7 @@ class NodewiseEstimators:
 
     def forget(self, criteria: Ints) -> None:
         """Start these criteria anew, with V as it began and without what the sums hold."""
-        self.stats.core.forget(criteria)
+        self.stats.core.begin(criteria, again=False)
         if self.prior is not None:
             self.stats.pure_df[criteria] = 0
             self.stats.pure_error[criteria] = 0.0
@@ -265,13 +266,13 @@ class NodewiseEstimators:
             self.stats.seen[i] = int(np.ceil(share * self.stats.seen[i]))
             self.stats.pure_df[i] = int(np.ceil(share * self.stats.pure_df[i]))
             self.stats.pure_error[i] = self.stats.pure_df[i] * sigma[i] ** 2
-        self.stats.core.begin_again(criteria)
+        self.stats.core.begin(criteria, again=True)
         self.measure(criteria)
 
     def start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
         """V_i starts at r_i K_i from now on, (m,), as if it always had; all were flushed."""
         self._start_at(ratio, sigma, bend)
-        self.stats.core.begin_again(self.problem.all_criteria)
+        self.stats.core.begin(self.problem.all_criteria, again=True)
 
     def _start_at(self, ratio: Array, sigma: Array, bend: int) -> None:
         if self.prior is not None:
@@ -304,7 +305,8 @@ class NodewiseEstimators:
         """
         kept = self.stats.R.copy()
         for state, count in rounds:
-            self.stats.core.foresee(self.problem.all_criteria, self.problem.phi(state), count)
+            phi = self.problem.phi(state)
+            self.stats.core.take_each(self.problem.all_criteria, phi, None, count)
         try:
             yield
         finally:
@@ -315,7 +317,7 @@ class NodewiseEstimators:
     def snapshot(self) -> dict[str, Any]:
         """Everything that changes, as plain arrays and scalars; nothing may be owed."""
         saved: dict[str, Any] = {name: getattr(self.stats, name).copy() for name in _CHANGING}
-        common, skipped, ready = self.stats.counters.tolist()
+        common, skipped, ready, _ = self.stats.counters.tolist()
         saved |= {"_common": common, "_skipped": skipped, "_ready": bool(ready)}
         return saved | {"memory": self.memory, "_aged": self._aged}
 
@@ -323,9 +325,9 @@ class NodewiseEstimators:
         """Become what `snapshot` saw; the arrays are known to fit."""
         for name in _CHANGING:
             getattr(self.stats, name)[:] = saved[name]
-        self.stats.counters[:] = saved["_common"], saved["_skipped"], saved["_ready"]
+        self.stats.counters[:3] = saved["_common"], saved["_skipped"], saved["_ready"]
         self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
-        self.queue.put_all()
+        self.stats.core.requeue()
 
     # What the estimates say.
 

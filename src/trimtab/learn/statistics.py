@@ -53,8 +53,9 @@ class Statistics:
     cut: Ints  # (m,) * how many were
     excess: Array  # (m,) * and by how much, added up
     data: Ints  # (m,) how many weighted data have gone into the factor
-    counters: Ints  # (3,) rounds that every criterion has seen, how many of these are skipped,
-    #                 and whether every criterion has its shift
+    counters: Ints  # (4,) rounds that every criterion has seen, how many of these are skipped,
+    #                 whether every criterion has its shift, and at how many rounds that every
+    #                 criterion has seen the first one triggers
 
     @cached_property
     def core(self) -> Regression:

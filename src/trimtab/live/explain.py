@@ -46,7 +46,8 @@ def explained(spec: Spec, decision: Decision, source: Event | None, told: Told) 
     look = None if source is None else source.payload.get("look")
     if look is not None and "goal" in look:
         look = look | {"goal": spec.values(look["goal"])}
-    lines = [f"{decision.id}, round {decision.round:,}, {decision.at:%Y-%m-%d %H:%M:%S} UTC"]
+    by = "" if decision.actor is None else f", by {decision.actor}"
+    lines = [f"{decision.id}, round {decision.round:,}, {decision.at:%Y-%m-%d %H:%M:%S} UTC{by}"]
     lines += [f"  {line}" for line in (*_done(spec, decision), *_why(decision, look))]
     for name, content in told.items():
         if content is None:
@@ -75,7 +76,7 @@ def _done(spec: Spec, decision: Decision) -> list[str]:
 def _why(decision: Decision, look: dict[str, Any] | None) -> list[str]:
     lines = [f"guard: {note}" for note in decision.notes]
     if decision.proposal is not None:
-        lines.append(f"shadow: it would have set {_listed(decision.proposal)}")
+        lines.append(f"it proposes {_listed(decision.proposal)}")
     if look is None:
         return [*lines, "no look yet: what was told so far is not enough for a first one"]
     who = ", ".join(look.get("objectives", ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.live.state.approval import submitted
 from trimtab.live.state.decision import Reason
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import TOLERANCE, limited
@@ -32,12 +33,19 @@ def decide(
         "reason": reason,
         "review": learned.review,
     }
-    if tuner_state.forced_move is not None and tuner_state.forced_move.kind == "rollback":
+    forced_move = tuner_state.forced_move
+    if forced_move is not None and forced_move.kind != "manual":
         payload["done"] = _arrived(state, wanted, notes)
     if tuner_state.shadow:
         if state != here:
             payload["proposal"] = state
         payload["reason"], state = "hold", here
+    elif tuner_state.spec.mode == "approve" and forced_move is None:
+        asked, said = submitted(tuner_state, reason, wanted, state, now=now, round=round)
+        if state != here:
+            payload["reason"], state = "hold", here
+        payload |= asked
+        notes += said
     if state == here:
         payload["since"] = tuner_state.deployed
     else:
@@ -58,7 +66,8 @@ def _wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, l
     """Who wants what, and why it may have to wait."""
     here, forced_move = tuner_state.state, tuner_state.forced_move
     if forced_move is not None:
-        return forced_move.kind, forced_move.goal, []
+        reason: Reason = "move" if forced_move.kind == "approved" else forced_move.kind
+        return reason, forced_move.goal, []
     if tuner_state.paused is not None:
         return "hold", here, [f"paused: {tuner_state.paused}"]
     if learned.goal is None or learned.goal == here:
@@ -73,5 +82,5 @@ def _wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, l
 
 
 def _arrived(state: State, wanted: State, notes: list[str]) -> bool:
-    """Whether a rollback is over: what is left to go is too little to be gone."""
+    """Whether the way is over: what is left to go is too little to be gone."""
     return state == wanted or all(note.endswith(TOLERANCE) for note in notes)

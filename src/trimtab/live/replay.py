@@ -52,6 +52,8 @@ def replay(journal: Journal, tuner: str) -> Replay:
             payload = decide(
                 projection.tuner_state, projection.learned, event.payload["client"], now
             )
+            if "actor" in event.payload:
+                payload["actor"] = event.payload["actor"]
             decisions += 1
             if canonical(payload) != event.text:
                 differing.append(id_of(tuner, event.number))

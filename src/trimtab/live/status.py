@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from trimtab.live.state.approval import expired
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import room
@@ -26,6 +27,8 @@ class Status:
     values: Mapping[str, float]
     goal: Mapping[str, float] | None  # where it is going, if anywhere
     good: Mapping[str, float] | None  # the last good state
+    proposal: Mapping[str, float] | None  # the move that waits for approval, and
+    proposed_by: str | None  # the decision to approve or reject
     waits: tuple[str, ...]  # what must be observed before the policy may move
     room: Mapping[str, float | None]  # how far a knob may move now, in ranges; None: any distance
     constraints: Mapping[str, bool | None]  # whether each rule held when last judged
@@ -56,6 +59,8 @@ class Status:
         ]
         if self.goal is not None:
             lines.append("  goal:   " + _listed(self.goal))
+        if self.proposal is not None:
+            lines.append(f"  waits for approval of {self.proposed_by}: {_listed(self.proposal)}")
         lines += [f"  {note}" for note in self.waits]
         for rule, holds in self.constraints.items():
             word = {True: "holds", False: "BROKEN", None: "not judged yet"}[holds]
@@ -71,7 +76,13 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
     mode: Mode = "tuning" if tuner_state.paused is None else "paused"
     goal = learned.goal if tuner_state.paused is None else None
     if forced_move is not None:
-        mode, goal = forced_move.kind, forced_move.goal
+        mode = "tuning" if forced_move.kind == "approved" else forced_move.kind
+        goal = forced_move.goal
+    proposal = tuner_state.proposal
+    if proposal is not None and expired(
+        tuner_state, proposal, now=now, round=tuner_state.round + 1
+    ):
+        proposal = None
     certificate = learned.policy.certificate
     careful = forced_move is None and bool(tuner_state.guardrails)
     rooms = [
@@ -86,6 +97,8 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         values=spec.values(tuner_state.state),
         goal=None if goal is None or goal == tuner_state.state else spec.values(goal),
         good=spec.values(tuner_state.good[-1]) if tuner_state.good else None,
+        proposal=None if proposal is None else spec.values(proposal.state),
+        proposed_by=None if proposal is None else id_of(spec.name, proposal.number),
         waits=tuple(waits(tuner_state)),
         room={
             knob.name: None if left == float("inf") else left

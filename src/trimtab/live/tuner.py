@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,9 +17,10 @@ from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput, NotFound, TrimtabError
 from trimtab.live.explain import Explanation, explained
+from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
 from trimtab.live.spec.spec import Spec
-from trimtab.live.state import commands, history
+from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
 from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
@@ -30,6 +31,7 @@ from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
 from trimtab.live.store.faults import Unavailable
+from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import Place, Read, Session
 from trimtab.live.telling import Receipt, entries_of
@@ -41,6 +43,7 @@ SNAPSHOT_EVERY = 500  # events
 STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
 
 Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
+Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
 
 
 class Tuner:
@@ -67,11 +70,13 @@ class Tuner:
 
     Args:
         spec: a `Spec`, or the path of its file.
-        storage: where the journal is, if not where the spec says.
+        storage: where the journal is, if not where the spec says; or a journal that is open, which
+            several tuners may share, and which `close` then leaves open.
         seed: of the policy of a new tuner; one that is there keeps its own.
         shadow: whether to propose and record only, and leave the system alone; None leaves
             it as it was, which is off for a new one.
         clock: the time, with a time zone.
+        actor: who is behind the calls that do not name anybody; the journal keeps it.
         read_only: only look; there must be a tuner.
         timeout: seconds to wait for other writers.
         step: called at each of `STEPS` and `database.STEPS`, to test what happens there.
@@ -85,10 +90,11 @@ class Tuner:
         self,
         spec: Spec | str | Path,
         *,
-        storage: str | None = None,
+        storage: str | Journal | None = None,
         seed: int = 0,
         shadow: bool | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        actor: str | None = None,
         read_only: bool = False,
         timeout: float = 30.0,
         step: Step = lambda name: None,
@@ -96,19 +102,48 @@ class Tuner:
         self.spec = spec if isinstance(spec, Spec) else Spec.read(spec)
         self.name = self.spec.name
         self._clock, self._step = clock, step
+        self._actor = None if actor is None else word(actor, "actor")
         self._thread = threading.RLock()
         self._process = os.getpid()
         seed = whole(seed, "seed", low=0)
         self.spec.new_policy(seed=seed)  # refuses here what does not go together
-        url = self.spec.storage if storage is None else storage
-        self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
+        self._shared = isinstance(storage, Journal)
+        if isinstance(storage, Journal):
+            self._journal = storage
+        else:
+            url = self.spec.storage if storage is None else storage
+            self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
             self._projection, self._saved = self._begun(seed, bool(shadow), read_only)
             if not read_only:
                 self._adopt(shadow)
         except BaseException:
-            self._journal.close()
+            self.close()
             raise
+
+    @classmethod
+    def existing(
+        cls,
+        name: str,
+        journal: Journal,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        actor: str | None = None,
+    ) -> Self:
+        """The tuner of this name in an open journal, with the spec that the journal has.
+
+        Raises:
+            NotFound: the journal has no such tuner.
+        """
+        tuner = cls.__new__(cls)
+        tuner.name = word(name, "name")
+        tuner._clock, tuner._step = clock, lambda name: None
+        tuner._actor = None if actor is None else word(actor, "actor")
+        tuner._thread = threading.RLock()
+        tuner._journal, tuner._shared = journal, True
+        tuner._projection, tuner._saved = tuner._begun(0, False, read_only=True)
+        tuner.spec = tuner._projection.tuner_state.spec
+        return tuner
 
     def _begun(self, seed: int, shadow: bool, read_only: bool) -> tuple[Projection, int]:
         """What the journal says of this tuner, which is begun if it is not there.
@@ -126,6 +161,7 @@ class Tuner:
                 plain = {"seed": seed, "shadow": shadow, "version": __version__}
                 payload = {"spec": json.dumps(self.spec.to_dict()), **plain}
                 payload["configuration"] = json.dumps(configuration(self.spec))
+                payload |= self._signed(None)
                 begin = Draft(kind="begin", payload=payload, at=self._clock())
                 first = self._journal.decide(
                     self.name, lambda alone: next(alone.events(), None) or alone.append(begin)[0]
@@ -149,11 +185,12 @@ class Tuner:
 
     # The two verbs.
 
-    def ask(self, client_id: str | None = None) -> Decision:
+    def ask(self, client_id: str | None = None, *, actor: str | None = None) -> Decision:
         """The values to play; the same decision again until it is told.
 
         Args:
-            client_id: who asks; each client has a decision of its own.
+            client_id: which client asks; each has a decision of its own.
+            actor: who is behind the call, here and in every call that writes.
         """
         client = None if client_id is None else word(client_id, "client_id")
 
@@ -163,7 +200,7 @@ class Tuner:
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
         with self._turn():
-            events = self._act(plan, fresh=True)
+            events = self._act(plan, actor, fresh=True)
             if events:
                 event = events[0]
             else:
@@ -180,6 +217,7 @@ class Tuner:
         *,
         count: int | Mapping[str, int] = 1,
         correct: bool = False,
+        actor: str | None = None,
     ) -> Receipt:
         """Record what a decision led to: all at once or in parts, late, in any order.
 
@@ -189,6 +227,7 @@ class Tuner:
                 it is missing.
             count: of how many rounds each is the mean; one number, or one by name.
             correct: replace what was told before; None takes it back.
+            actor: who tells it.
 
         Raises:
             InvalidInput: an unknown metric, or a value that is none.
@@ -203,75 +242,125 @@ class Tuner:
             known = history.known(tuner_state, number, read, self.name)
             return entries_of(known, told, gone, correct=correct)
 
-        events = self._act(plan)
+        events = self._act(plan, actor)
         return Receipt(id=decision_id, events=tuple(event.number for event in events))
 
     # People.
 
-    def attach(self, values: Mapping[str, float]) -> None:
+    def attach(
+        self, values: Mapping[str, float], *, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Accept that somebody has set the system by hand; knobs that are not named stay.
 
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda tuner_state, read, now: commands.attach(tuner_state, values))
+        self._act(lambda tuner_state, read, now: commands.attach(tuner_state, values), actor, why)
 
-    def override(self, values: Mapping[str, float]) -> None:
+    def override(
+        self, values: Mapping[str, float], *, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Have the next decisions go to these values, within the guards, and stay until `resume`.
 
         Raises:
             InvalidInput: an unknown knob, or a value out of its range.
         """
-        self._act(lambda tuner_state, read, now: commands.override(tuner_state, values))
+        self._act(lambda tuner_state, read, now: commands.override(tuner_state, values), actor, why)
 
-    def pause(self, why: str = "by hand") -> None:
+    def pause(self, why: str = "by hand", *, actor: str | None = None) -> None:
         """Leave the knobs alone until `resume`; only a broken guardrail still moves them back."""
-        self._act(lambda tuner_state, read, now: commands.pause(tuner_state, why))
+        self._act(lambda tuner_state, read, now: commands.pause(tuner_state, why), actor)
 
-    def resume(self) -> None:
+    def resume(self, *, actor: str | None = None, why: str | None = None) -> None:
         """Tune again from where the system is now: nothing moves until the next look."""
-        self._act(lambda tuner_state, read, now: commands.resume(tuner_state))
+        self._act(lambda tuner_state, read, now: commands.resume(tuner_state), actor, why)
 
-    def rollback(self) -> None:
+    def rollback(self, *, actor: str | None = None, why: str | None = None) -> None:
         """Go back to the last good state other than this one, within the guards, and pause there.
 
         Raises:
             Conflict: no other good state is known.
         """
-        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state))
+        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state), actor, why)
+
+    def approve(
+        self, decision_id: str, *, actor: str | None = None, why: str | None = None
+    ) -> None:
+        """Carry out what a decision has proposed, with the next decisions and within the guards.
+
+        Raises:
+            Conflict: it does not wait for approval, or not any more.
+        """
+        number = number_of(self.name, decision_id)
+        self._act(
+            lambda tuner_state, read, now: approval.approve(tuner_state, number, now), actor, why
+        )
+
+    def reject(self, decision_id: str, *, actor: str | None = None, why: str | None = None) -> None:
+        """Leave what a decision has proposed undone; the next look may propose something else.
+
+        Raises:
+            Conflict: it does not wait for approval, or not any more.
+        """
+        number = number_of(self.name, decision_id)
+        self._act(
+            lambda tuner_state, read, now: approval.reject(tuner_state, number, now), actor, why
+        )
 
     # History.
 
-    def warm_start(self, table: Any) -> int:
+    def warm_start(self, table: Any, *, actor: str | None = None) -> int:
         """Learn from a table of the past; of how many observations.
 
         Args:
             table: a path (.csv or .parquet), a data frame, or a dict of columns: one per knob,
                 metric, value, and optionally time and noise. The same table again has no effect.
+            actor: who gives it.
         """
         with self._turn():
-            drafts, rows = rows_of(
-                self._projection.tuner_state.spec, table, self._time(self._clock())
-            )
+            spec, at = self._projection.tuner_state.spec, self._time(self._clock())
+            drafts, rows = rows_of(spec, table, at, self._signed(actor))
             self._journal.append(self.name, *drafts)
             self._projection.follow(self._read)
         return rows
 
     def explain(self, decision_id: str) -> Explanation:
-        """Why a decision was made, and what became of it.
+        """Why a decision was made, and what became of it; "last" is the newest one.
 
         Raises:
             NotFound: there was no such decision.
         """
-        number = number_of(self.name, decision_id)
         with self._turn():
             self._projection.follow(self._read)
+            number = self._number(decision_id)
             known = history.known(self._projection.tuner_state, number, self._read, self.name)
             event = history.event(self._read, number)
             look = event.payload.get("looked", number)
             source = history.event(self._read, look) if look else None
             spec = self._projection.tuner_state.spec
             return explained(spec, self._decision(event), source, known.told)
+
+    def history(
+        self,
+        *,
+        after: int = 0,
+        limit: int | None = None,
+        newest: bool = False,
+        kinds: Iterable[str] | None = None,
+    ) -> list[HistoryRow]:
+        """What has happened, an event a row: in order, or the newest first.
+
+        Args:
+            after: the number of an event; only later ones are given.
+            limit: the most rows; all by default.
+            newest: whether the newest rows are wanted, and come first.
+            kinds: of which kinds ("decide", "tell", "pause", ...); all by default.
+        """
+        with self._turn():
+            self._projection.follow(self._read)
+            spec, last = self._projection.tuner_state.spec, self._projection.number
+            source = Source(spec, self._read, last)
+            return source.rows(after=after, limit=limit, newest=newest, kinds=kinds)
 
     def status(self) -> Status:
         """Where the tuner stands."""
@@ -282,7 +371,9 @@ class Tuner:
 
     # How every call goes.
 
-    def _act(self, plan: Plan, *, fresh: bool = False) -> tuple[Event, ...]:
+    def _act(
+        self, plan: Plan, actor: str | None = None, why: str | None = None, *, fresh: bool = False
+    ) -> tuple[Event, ...]:
         """Read what is new, plan, append, and follow; no event if there is nothing to do.
 
         The plan is made on what is known, and its events are appended if that was all there is. If
@@ -290,27 +381,28 @@ class Tuner:
         """
         with self._turn():
             self._step("received")
-            drafts = [] if fresh else self._tried(plan)
+            make = partial(self._drafts, plan, self._signed(actor, why))
+            drafts = [] if fresh else self._tried(make)
             if not drafts:
                 self._projection.follow(self._read)
-                drafts = self._drafts(plan, self._read)
+                drafts = make(self._read)
             if not drafts:
                 return ()
             events = self._journal.append(self.name, *drafts, after=self._projection.place)
             if not events:
-                events = self._journal.decide(self.name, partial(self._alone, plan))
+                events = self._journal.decide(self.name, partial(self._alone, make))
             self._step("appended")
             self._projection.extend(events, self._read)
             self._step("folded")
             return events
 
-    def _alone(self, plan: Plan, session: Session) -> tuple[Event, ...]:
+    def _alone(self, make: Make, session: Session) -> tuple[Event, ...]:
         """Read what is new, plan and append while nobody else can."""
         self._projection.follow(session.events)
-        drafts = self._drafts(plan, session.events)
+        drafts = make(session.events)
         return session.append(*drafts) if drafts else ()
 
-    def _tried(self, plan: Plan) -> list[Draft]:
+    def _tried(self, make: Make) -> list[Draft]:
         """What the plan amounts to by what is known, nothing if it cannot be made without reading.
 
         Whether that was all there is shows when it is appended.
@@ -318,7 +410,7 @@ class Tuner:
         if not self._projection.whole:
             return []
         try:
-            return self._drafts(plan, self._read)
+            return make(self._read)
         except TrimtabError:
             return []
 
@@ -331,12 +423,25 @@ class Tuner:
             )
         return self._thread
 
-    def _drafts(self, plan: Plan, read: Read) -> list[Draft]:
+    def _drafts(self, plan: Plan, signed: dict[str, str], read: Read) -> list[Draft]:
         tuner_state, at = self._projection.tuner_state, self._time(self._clock())
         return [
-            Draft(kind=kind, payload=payload, at=at)
+            Draft(kind=kind, payload=payload | signed, at=at)
             for kind, payload in plan(tuner_state, read, microseconds(at))
         ]
+
+    def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
+        """Who is behind an event, and why, as its payload says it."""
+        who = self._actor if actor is None else word(actor, "actor")
+        reason = {} if why is None else {"why": commands.reason(why)}
+        return reason if who is None else {"actor": who, **reason}
+
+    def _number(self, decision_id: str) -> int:
+        """The number of a decision, by its id or as the last one."""
+        newest = next(reversed(self._projection.tuner_state.trials), 0)
+        if decision_id == "last" and newest:
+            return newest
+        return number_of(self.name, decision_id)
 
     def _read(self, *, after: Place = 0) -> Any:
         return self._journal.events(self.name, after=after)
@@ -369,8 +474,9 @@ class Tuner:
             self._step("after snapshot")
 
     def close(self) -> None:
-        """End the connection to the journal."""
-        self._journal.close()
+        """End the connection to the journal, unless others share it."""
+        if not self._shared:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self

@@ -22,7 +22,9 @@ CHUNK = 500  # states in one event
 MISSING = ("", None)
 
 
-def rows_of(spec: Spec, table: Any, at: datetime) -> tuple[list[Draft], int]:
+def rows_of(
+    spec: Spec, table: Any, at: datetime, signed: Mapping[str, str]
+) -> tuple[list[Draft], int]:
     """The events that make a tuner learn from the table, and how many observations they hold.
 
     Observations of one objective at one state become one, their weighted mean.
@@ -56,7 +58,12 @@ def rows_of(spec: Spec, table: Any, at: datetime) -> tuple[list[Draft], int]:
     ]
     digest = hashlib.sha256(canonical({"rows": rows}).encode()).hexdigest()
     return [
-        Draft(kind="warm", payload={"rows": rows[c : c + CHUNK]}, at=at, key=f"warm {digest} {c}")
+        Draft(
+            kind="warm",
+            payload={"rows": rows[c : c + CHUNK], **signed},
+            at=at,
+            key=f"warm {digest} {c}",
+        )
         for c in range(0, len(rows), CHUNK)
     ], taken
 

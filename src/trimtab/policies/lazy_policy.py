@@ -151,7 +151,7 @@ class LazyPolicy(Policy, Protocol):
         """
         if self.learner.holding:
             return self.review_left()
-        return max(min(self.learner.estimators.queue.rounds_left, self.review_left()), 1)
+        return max(min(self.learner.estimators.rounds_left, self.review_left()), 1)
 
     @property
     def looked_globally(self) -> bool:

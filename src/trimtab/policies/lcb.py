@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from trimtab._core import LocalUpdate
 from trimtab.arrays import Ints
 from trimtab.learn import NodewiseEstimators, Radius
+from trimtab.learn.confidence import BoundConfidence, FixedRadius
+from trimtab.model.domain import BoundBox
 from trimtab.solve.bound import Bound
 
 
@@ -27,3 +30,32 @@ class LCB(Bound):
         """Take in what these criteria's last flush has changed."""
         if not self.radius.constant:
             self.radii[criteria] = self.radius.radii(self.estimators.evidence(criteria))
+
+
+def new_local(lcb: LCB, *, effort: float) -> LocalUpdate | None:
+    """The local update of Section 5.1 in one call of the core, or None where it has none.
+
+    `Learner.resolve` says the same in a few readable lines. It runs for other bases, domains and
+    radii, and the tests compare the two.
+    """
+    radius, domain = lcb.radius, lcb.problem.domain
+    if lcb.core is None or not isinstance(domain, BoundBox) or domain.leveled.size:
+        return None
+    sigma = norm = np.empty(0)
+    extra = 0.0
+    if isinstance(radius, BoundConfidence):
+        if radius.sigma is None or radius.form != "logdet":
+            return None
+        sigma, norm = radius.sigma, radius.norm
+        extra = 2.0 * float(np.log(lcb.problem.criteria / radius.delta))
+    elif not isinstance(radius, FixedRadius):
+        return None
+    return LocalUpdate(
+        regression=lcb.estimators.stats.core,
+        objective=lcb.core,
+        radii=lcb.radii,
+        sigma=sigma,
+        norm=norm,
+        extra=extra,
+        effort=effort,
+    )

@@ -173,7 +173,7 @@ class SteadyGraphLinUCB(LazyPolicy):
     def _check(self) -> Told:
         clock, estimators = self.learner.clock, self.learner.estimators
         ahead = min(self._until, 2 * max(self._last_global, 1) if self.review else NEVER) - clock
-        left = min(estimators.queue.rounds_left, ahead)
+        left = min(estimators.rounds_left, ahead)
         if self.alarm and (left <= 0 or clock >= self._next_check):
             rung = self._listen()
             if rung.size:
@@ -195,7 +195,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         if self.learner.holding:
             return self.rounds_left()
         ahead = min(self._until, self._review_at if self.review else NEVER) - self.learner.clock
-        return min(self.learner.estimators.queue.rounds_left, ahead)
+        return min(self.learner.estimators.rounds_left, ahead)
 
     def _begin_epoch(self, rounds: int) -> None:
         clock = self.learner.clock

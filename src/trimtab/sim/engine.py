@@ -2,7 +2,7 @@
 
 An event is a round in which criteria trigger. Between two events nothing but counters changes;
 at an event the losses of the criteria concerned are drawn, as sums over all rounds since their
-last flush, and the knobs around them are searched (`policies.local`). Neither an event nor a
+last flush, and the knobs around them are searched (`policies.lcb`). Neither an event nor a
 round makes a Python object. What the engine does not know, reviews and parts that are linear in
 their knobs, it hands back to the policy, event by event.
 """
@@ -10,10 +10,11 @@ their knobs, it hands back to the policy, event by event.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trimtab._core import Events, LocalUpdate
+from trimtab._core import LocalUpdate, play_events
 from trimtab.arrays import Array
 from trimtab.errors import SolverFailed
 from trimtab.policies import AsyncLazyGraphLinUCB, Policy
@@ -22,6 +23,9 @@ from trimtab.sim.trace import Recorder
 from trimtab.sim.worlds import Gaussian
 from trimtab.solve.solve import TOO_LARGE
 
+if TYPE_CHECKING:
+    from trimtab._core import Played
+
 
 class Engine:
     """The run of a policy in a world, from one of the policy's own looks to the next."""
@@ -29,8 +33,7 @@ class Engine:
     def __init__(
         self, policy: AsyncLazyGraphLinUCB, local: LocalUpdate, losses: Drawn, sigma: Array
     ) -> None:
-        self.policy, self.local, self.losses = policy, local, losses
-        self.events = Events(local, losses.means.world.theta, sigma)
+        self.policy, self.local, self.losses, self.sigma = policy, local, losses, sigma
 
     @classmethod
     def of(cls, policy: Policy, losses: object) -> Engine | None:
@@ -42,6 +45,8 @@ class Engine:
             return None
         if local is None or not isinstance(noise, Gaussian):
             return None
+        if "mean" in losses.means.world.overrides:  # the core knows sums of features only
+            return None
         return cls(policy, local, losses, np.array(noise.scales(policy.problem.graph)))
 
     def play(
@@ -50,20 +55,23 @@ class Engine:
         """Play until `stop`, or until the policy itself must look: the round, and whether so."""
         status = "full"
         while status == "full":
-            begun = t
-            status = self._run(t, stop)
-            t = self.events.t
-            self._leave(begun, best, recorder, failed=status == "failed")
+            begun, run = t, self._run(t, stop)
+            t, status = run["t"], run["status"]
+            self._leave(begun, run, best, recorder)
             progress(t - begun)
         self.losses.means.visit(self.policy.learner.state)
         return t, status == "ask"
 
-    def _run(self, t: int, stop: int) -> str:
+    def _run(self, t: int, stop: int) -> Played:
         learner, bits = self.policy.learner, self.losses.rng.bit_generator
         self.losses.means.visit(learner.state)
-        self.local.begin(learner.state, learner.width)
         with bits.lock:
-            return self.events.run(
+            return play_events(
+                self.local,
+                theta=self.losses.means.world.theta,
+                sigma=self.sigma,
+                state=learner.state,
+                width=learner.width,
                 t=t,
                 stop=stop,
                 clock=learner.clock,
@@ -76,29 +84,29 @@ class Engine:
                 bits=bits.capsule,
             )
 
-    def _leave(self, begun: int, best: float, recorder: Recorder, *, failed: bool) -> None:
-        run, learner = self.events, self.policy.learner
-        ends, rates = run.ends, run.rates
+    def _leave(self, begun: int, run: Played, best: float, recorder: Recorder) -> None:
+        learner = self.policy.learner
+        ends, rates = run["ends"], run["rates"]
         rounds = int(ends[0]) - begun
         recorder.played(learner.state, rounds, rate=float(rates[0]), best=best)
         learner.owed = self.losses.owed
-        first = run.first_solve if run.solves else run.t
+        first = run["first_solve"] if run["solves"] else run["t"]
         if first > begun:
-            learner.wait(first - begun, run.bound)
-        if run.solves:
-            learner.updated(self.local.state, run.solves)
-        if run.t > first:
-            learner.wait(run.t - first, run.bound)
-        if failed:
+            learner.wait(first - begun, run["bound"])
+        if run["solves"]:
+            learner.updated(run["state"], run["solves"])
+        if run["t"] > first:
+            learner.wait(run["t"] - first, run["bound"])
+        if run["status"] == "failed":
             raise SolverFailed(TOO_LARGE)
         recorder.ran(
             learner.state,
             ends=ends[1:],
             rates=rates[1:],
             best=best,
-            offsets=run.offsets[1:],
-            changed=run.changed,
-            values=run.values,
-            solves=run.solves,
-            attributions=run.attributions,
+            offsets=run["offsets"][1:],
+            changed=run["changed"],
+            values=run["values"],
+            solves=run["solves"],
+            attributions=run["attributions"],
         )

@@ -25,11 +25,11 @@ class Means:
         """Move to the state; only criteria that read a moved knob are computed anew."""
         if state is self._state:
             return
-        if self._state is None:
-            self.values = self.world.mean(state)
+        if self._state is None or "mean" in self.world.overrides:  # it may read outside its scope
+            self.values = self.world.expected(state)
         else:
             moved = self.world.problem.graph.readers(np.flatnonzero(state != self._state))
-            self.values[moved] = self.world.mean(state, moved)
+            self.values[moved] = self.world.expected(state, moved)
         self._state = state
         self.rate = float(self.world.problem.weights @ self.values)
 
@@ -73,12 +73,9 @@ class Replayed:
         return self.means.values[criteria] + mean, squares
 
 
-def summable(world: World | Drifting) -> bool:
-    """Whether the losses of many rounds can be had at once."""
-    return all(
-        isinstance(w.noise, Recorded) or (isinstance(w.noise, Summable) and not w.missing)
-        for w in _worlds(world)
-    )
+def without_sums(world: World | Drifting) -> str:
+    """Why the losses of many rounds cannot be had at once; empty if they can."""
+    return next(filter(None, (each.without_sums() for each in _worlds(world))), "")
 
 
 def last_round(world: World | Drifting) -> float:
@@ -92,7 +89,7 @@ def _worlds(world: World | Drifting) -> tuple[World, ...]:
 
 
 def losses_of(world: World, rng: np.random.Generator, t: int) -> Drawn | Replayed:
-    """The losses of the rounds after t, in a world that is `summable`."""
+    """The losses of the rounds after t, in a world without `without_sums`."""
     if isinstance(world.noise, Recorded):
         return Replayed(world, world.noise, t)
     if isinstance(world.noise, Summable):

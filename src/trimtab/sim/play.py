@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from trimtab.arrays import Array, whole
-from trimtab.errors import InvalidInput
+from trimtab.errors import InvalidInput, OptimumMissed
 from trimtab.model.domain import BoundBox
 from trimtab.model.problem import Problem
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, Told
 from trimtab.sim.convex import play_convex
 from trimtab.sim.engine import Engine
-from trimtab.sim.losses import last_round, losses_of, summable
+from trimtab.sim.losses import last_round, losses_of, without_sums
 from trimtab.sim.trace import Recorder, Trace
 from trimtab.sim.worlds import Adversarial, Drifting, World
+from trimtab.sim.worlds.check import check_again, check_world, now_of
 
 Path = Literal["auto", "rounds", "events"]
+EQUAL = 1e-7  # relative: what the search for an optimum may leave
 
 
 def play(
@@ -69,6 +72,7 @@ def play(
         if path == "events":
             raise InvalidInput("no jumps here: the world gives a gradient per round; use 'rounds'")
         return play_convex(policy, world, horizon, _generator(seed), note)
+    check_world(world)
     if not _fits(policy.problem, world.problem):
         raise InvalidInput("the policy was made for another problem; build it from world.problem")
     if horizon > last_round(world):
@@ -85,20 +89,33 @@ def play(
             f"no jumps here: a {type(policy).__name__} with a prior cuts single losses; use "
             "path='rounds', or give it a radius"
         )
-    if path == "events" and not summable(world):
-        raise InvalidInput(
-            "no jumps here: they need noise that can be summed, with nothing missing at "
-            "random; use path='rounds'"
-        )
-    sums = isinstance(policy, LazyPolicy) and policy.sums_suffice and summable(world)
+    if path == "events" and (why := without_sums(world)):
+        raise InvalidInput(f"no jumps here: {why}; use path='rounds'")
+    sums = isinstance(policy, LazyPolicy) and policy.sums_suffice and not without_sums(world)
     if isinstance(policy, LazyPolicy) and sums and path != "rounds":
         _by_events(policy, world, horizon, seed, recorder, note)
     else:
         _by_rounds(policy, world, horizon, seed, recorder, note)
-    now, _ = world.at(horizon)
+    now, _ = now_of(world, horizon)
+    check_again(now)
     state = policy.ask()
     recorder.left_at(state, rate=now.loss(state), best=now.optimum.value)
-    return recorder.trace(prices=world.problem.move_cost)
+    trace = recorder.trace(prices=world.problem.move_cost)
+    _compare_with_optimum(trace)
+    return trace
+
+
+def _compare_with_optimum(trace: Trace) -> None:
+    """Warn if a state that was played is better than the one regret is counted against."""
+    less = trace.best - trace.rates
+    if (less > EQUAL * (1.0 + np.abs(trace.best))).any():
+        j = int(np.argmax(less))
+        warnings.warn(
+            f"the state of round {trace.ends[j]} has a loss of {trace.rates[j]:g}, less than the "
+            f"world's optimum, {trace.best[j]:g}: regret is too small; override optimum",
+            OptimumMissed,
+            stacklevel=3,
+        )
 
 
 def _generator(seed: int | np.random.Generator) -> np.random.Generator:
@@ -134,12 +151,12 @@ def _by_rounds(
     recorder: Recorder,
     progress: Callable[[int], None],
 ) -> None:
-    now, last = world.at(1)
+    now, last = now_of(world, 1)
     rated, rate = None, 0.0
     for t in range(1, horizon + 1):
         state = policy.ask()
         if last is not None and t > last:
-            now, last = world.at(t)
+            now, last = now_of(world, t)
             rated = None
         if state is not rated:
             rated, rate = state, now.loss(state)
@@ -158,7 +175,7 @@ def _by_events(
 ) -> None:
     t = 0
     while t < horizon:
-        now, last = world.at(t + 1)
+        now, last = now_of(world, t + 1)
         stop = horizon if last is None else min(horizon, last)
         losses = losses_of(now, rng, t)
         engine = Engine.of(policy, losses)

@@ -68,8 +68,7 @@ class Bound:
         """The same bound, for solves that look in this part of the domain only."""
         part = copy(self)
         part.domain = domain
-        if self.core is not None and isinstance(domain, BoundBox):
-            part.core = self.core.within(domain)
+        part.__dict__.pop("core", None)
         return part
 
     @cached_property

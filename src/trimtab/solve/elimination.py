@@ -42,7 +42,7 @@ def plan(scopes: Sequence[Ints], counts: Ints, most: int) -> Elimination | None:
     sizes = np.fromiter((scope.size for scope in scopes), np.int64, len(scopes))
     reads = np.concatenate([np.empty(0, np.int64), *scopes])
     found = Elimination(offsets_of(sizes), reads, np.ascontiguousarray(counts, np.int64), most)
-    return None if found.refused else found
+    return None if found.entries > most else found
 
 
 def undominated(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import MOST_FEATURES, BasisChoice, PolicyChoice
+from trimtab.live.spec.connect.connection import faults_of, source_of, target_of, webhook_of
 from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.faults import Fault, shown
@@ -20,6 +21,7 @@ from trimtab.live.spec.tables import shown_key
 from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file
+PLAIN = ("name", "storage", "baseline_observations", "mode")  # keys that are taken as they are
 DURATIONS = ("per", "stabilize_for", "budget_per")
 
 T = TypeVar("T")
@@ -62,7 +64,9 @@ def parts_of(plain: Any) -> tuple[dict[str, Any], list[Fault]]:
     read = SPEC.read(plain, "", faults)
     if read is REFUSED:
         return {}, faults
-    parts = {key: read[key] for key in ("name", "storage", "baseline_observations") if key in read}
+    parts = {key: read[key] for key in PLAIN if key in read}
+    if "approve_within" in read:
+        parts["approve_within"] = Duration.of(read["approve_within"])
     parts["knobs"] = _built("knobs", read.get("knobs", {}), _knob, faults)
     parts["objectives"] = _built("objectives", read.get("objectives", {}), _objective, faults)
     parts["metrics"] = read.get("metrics", {})
@@ -70,6 +74,7 @@ def parts_of(plain: Any) -> tuple[dict[str, Any], list[Fault]]:
     parts["constraints"] = tuple(rules.values())
     parts["basis"] = _choice("basis", read.get("basis", {}), BasisChoice, faults)
     parts["policy"] = _choice("policy", read.get("policy", {}), PolicyChoice, faults)
+    parts |= _connections(read, parts, faults)
     _check_names(plain, parts["objectives"], rules, faults)
     _check_features(parts, faults)
     return parts, faults
@@ -132,6 +137,29 @@ def _choice(section: str, table: Mapping[str, Any], build: Any, faults: list[Fau
     except InvalidInput as error:
         faults.append(Fault(section, f".{error}", structural=False))
         return build()
+
+
+def _connections(
+    read: Mapping[str, Any], parts: Mapping[str, Any], faults: list[Fault]
+) -> dict[str, Any]:
+    """The source, the target and the webhooks, where the spec has them."""
+    knobs = [knob.name for knob in parts["knobs"]]
+    used = {name for rule in parts["constraints"] for name in rule.metrics}
+    measured = [each.name for each in parts["objectives"]]
+    measured += [name for name in parts["metrics"] if name in used]
+    webhooks = [table for table in read.get("webhook", []) if table is not REFUSED]
+    tables = {f"webhook[{i}]": table for i, table in enumerate(webhooks)}
+    tables |= {key: read[key] for key in ("source", "target") if key in read}
+    before = len(faults)
+    for path, table in tables.items():
+        faults += faults_of(path, table, knobs, measured)
+    if before or len(faults) > before:
+        return {}
+    found: dict[str, Any] = {"webhooks": tuple(webhook_of(table) for table in webhooks)}
+    for key, build in (("source", source_of), ("target", target_of)):
+        if key in read:
+            found[key] = build(read[key])
+    return found
 
 
 def _check_names(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trimtab.live.spec import duration
+from trimtab.live.spec.connect.layout import SOURCE, TARGET, WEBHOOK
 from trimtab.live.spec.expression import BASELINE
 from trimtab.live.spec.shapes import Choice, Either, Flag, Json, Number, Scalar, Text, Whole
 from trimtab.live.spec.tables import Field, Items, Named, Switch, Table
@@ -241,6 +242,13 @@ SPEC = Table(
             Whole(low=1, high=duration.MOST),
             "how many observations at the start state make a metric's baseline; 8 by default",
         ),
+        "mode": Field(
+            Choice(("auto", "approve")),
+            "auto (the default), or approve: moves are proposed, and made when a person approves",
+        ),
+        "approve_within": Field(
+            SPAN, "how long a proposal waits for approval, a time or rounds; 1d by default"
+        ),
         "knobs": Field(Named(NAME, KNOB, least=1), "what may be turned", required=True),
         "objectives": Field(
             Named(NAME, OBJECTIVE, least=1), "what should get better", required=True
@@ -251,6 +259,9 @@ SPEC = Table(
         "constraints": Field(Items(CONSTRAINT), "what must hold"),
         "basis": Field(BASIS, "the features through which objectives see their knobs"),
         "policy": Field(POLICY, "the policy and its options"),
+        "source": Field(SOURCE, "where `trimtab run` gets metrics from"),
+        "target": Field(TARGET, "where `trimtab run` sets values"),
+        "webhook": Field(Items(WEBHOOK), "who is told when something happens"),
     }
 )
 

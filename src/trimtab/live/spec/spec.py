@@ -10,14 +10,16 @@ from functools import cached_property
 from importlib.resources import files
 from math import nan
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, read_only, vector
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
+from trimtab.live.spec.connect.connection import Source, Target, Webhook
 from trimtab.live.spec.constraint import Constraint
+from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.faults import Fault, refuse
 from trimtab.live.spec.knob import Knob
 from trimtab.live.spec.objective import Objective
@@ -26,6 +28,8 @@ from trimtab.live.spec.reader import parts_of, tables_of, text_of
 from trimtab.model.problem import Problem
 from trimtab.policies import Policy
 from trimtab.registry import suggestion
+
+Mode = Literal["auto", "approve"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,11 @@ class Spec:
     policy: PolicyChoice = field(default_factory=PolicyChoice)
     storage: str = "sqlite:///trimtab.db"
     baseline_observations: int = 8  # at the start state, of which a baseline is the mean
+    mode: Mode = "auto"  # whether moves are made, or proposed and made when a person approves
+    approve_within: Duration = field(default_factory=lambda: Duration.of("1d"))
+    source: Source | None = None  # these three are for `trimtab run`
+    target: Target | None = None
+    webhooks: tuple[Webhook, ...] = ()
 
     # Making one.
 
@@ -112,16 +121,26 @@ class Spec:
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain tables, in the layout of the file."""
+        connections: dict[str, Any] = {
+            key: each.to_dict()
+            for key, each in (("source", self.source), ("target", self.target))
+            if each is not None
+        }
+        if self.webhooks:
+            connections["webhook"] = [each.to_dict() for each in self.webhooks]
         return {
             "name": self.name,
             "storage": self.storage,
             "baseline_observations": self.baseline_observations,
+            "mode": self.mode,
+            "approve_within": self.approve_within.plain,
             "knobs": {knob.name: knob.to_dict() for knob in self.knobs},
             "objectives": {each.name: each.to_dict() for each in self.objectives},
             "metrics": dict(self.metrics),
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "basis": self.basis.to_dict(),
             "policy": self.policy.to_dict(),
+            **connections,
         }
 
     @cached_property

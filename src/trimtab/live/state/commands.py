@@ -29,9 +29,8 @@ def override(tuner_state: TunerState, values: Mapping[str, float]) -> list[Entry
 
 def pause(tuner_state: TunerState, why: str) -> list[Entry]:
     """Leave the knobs alone."""
-    if not isinstance(why, str) or not why.isprintable() or len(why) > LONGEST_WHY:
-        raise InvalidInput(f"why: give at most {LONGEST_WHY} printable characters")
-    return [("pause", {"why": why})] if tuner_state.paused is None else []
+    said = reason(why)
+    return [("pause", {"why": said})] if tuner_state.paused is None else []
 
 
 def resume(tuner_state: TunerState) -> list[Entry]:
@@ -73,3 +72,14 @@ def merged(tuner_state: TunerState, values: Mapping[str, float]) -> State:
         x if knob.name in values and values[knob.name] != now[knob.name] else y
         for knob, x, y in zip(spec.knobs, state, here, strict=True)
     ]
+
+
+def reason(why: str) -> str:
+    """Why somebody acts, in words that every terminal and page can show.
+
+    Raises:
+        InvalidInput: too long, or not printable.
+    """
+    if not isinstance(why, str) or not why.isprintable() or len(why) > LONGEST_WHY:
+        raise InvalidInput(f"why: give at most {LONGEST_WHY} printable characters")
+    return why

@@ -33,8 +33,9 @@ class Decision:
     reason: Reason
     next_review: int | None  # rounds until the policy looks again if everything is told
     notes: tuple[str, ...] = ()  # what held it back, in words
-    proposal: Mapping[str, float] | None = None  # what shadow mode would have set
+    proposal: Mapping[str, float] | None = None  # of shadow mode, or to be approved
     client: str | None = None
+    actor: str | None = None  # who is behind it, if anybody said so
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -62,6 +63,7 @@ def decision_of(spec: Spec, event: Event, state: list[float]) -> Decision:
         notes=tuple(payload.get("notes", ())),
         proposal=None if proposal is None else spec.values(proposal),
         client=payload["client"],
+        actor=payload.get("actor"),
     )
 
 

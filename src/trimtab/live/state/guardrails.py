@@ -65,8 +65,10 @@ def _turn_back(tuner_state: TunerState) -> bool:
     if tuner_state.shadow or (forced_move is not None and forced_move.kind == "rollback"):
         return False
     forget_good(tuner_state, tuner_state.state)
+    tuner_state.proposal = None
     if forced_move is not None:
         tuner_state.forced_move = None
+    if forced_move is not None and forced_move.kind == "manual":
         tuner_state.paused = "guardrails broke at values that were ordered by hand"
     if tuner_state.good:
         tuner_state.forced_move = ForcedMove("rollback", list(tuner_state.good[-1]))

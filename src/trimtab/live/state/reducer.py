@@ -10,7 +10,10 @@
 | correct | decision, metrics: they replace what was told, None takes it back |
 | warm | rows: state, losses, counts |
 | attach, override, rollback | state |
+| approve, reject | decision: which proposal; state: what it proposes |
 | pause, resume | why |
+
+Any payload may have an actor: who is behind it.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from trimtab.live.state.tuner_state import (
     MOST_MOVES,
     Epoch,
     ForcedMove,
+    Proposal,
     State,
     Trial,
     TunerState,
@@ -102,6 +106,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
                 ForcedMove("manual", payload["state"]),
                 event.number,
             )
+            tuner_state.proposal = None
             return [Drop()]
         case "rollback":
             tuner_state.forced_move, tuner_state.urgent = (
@@ -110,11 +115,20 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
             )
             tuner_state.rollbacks += 1
             tuner_state.paused = "rolled back by hand"
+            tuner_state.proposal = None
+            return [Drop()]
+        case "approve":
+            tuner_state.forced_move = ForcedMove("approved", payload["state"])
+            tuner_state.ruled = [payload["decision"], "approve"]
+            tuner_state.proposal, tuner_state.urgent = None, event.number
+        case "reject":
+            tuner_state.ruled = [payload["decision"], "reject"]
+            tuner_state.proposal = None
             return [Drop()]
         case "pause":
             tuner_state.paused = payload["why"]
         case "resume":
-            tuner_state.paused = tuner_state.forced_move = None
+            tuner_state.paused = tuner_state.forced_move = tuner_state.proposal = None
             tuner_state.strikes = tuner_state.wait_until = 0
             for verdict in tuner_state.verdicts:
                 verdict.breaches = 0
@@ -138,9 +152,17 @@ def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
     if "look" in payload:
         tuner_state.looked = event.number
     forced_move = tuner_state.forced_move
-    if forced_move is not None and forced_move.kind == "rollback" and payload.get("done"):
+    if forced_move is not None and forced_move.kind != "manual" and payload.get("done"):
         tuner_state.forced_move = None
-        guardrails.wait(tuner_state)
+        if forced_move.kind == "rollback":
+            guardrails.wait(tuner_state)
+    if payload.get("withdrawn"):
+        tuner_state.proposal = None
+    elif "goal" in payload:
+        tuner_state.proposal = Proposal(
+            *(event.number, payload["proposal"], payload["goal"]),
+            *(tuner_state.now, tuner_state.round),
+        )
     keep = payload["reason"] not in ("manual", "rollback")
     lessons: list[Lesson] = [Deploy(tuner_state.state, keep=keep, reported=True)]
     lessons += _await(tuner_state)
@@ -165,7 +187,8 @@ def _await(tuner_state: TunerState) -> list[Lesson]:
 
 def _attach(tuner_state: TunerState, state: State, number: int) -> list[Lesson]:
     _deploy(tuner_state, state, number, tuner_state.round + 1)
-    tuner_state.forced_move, tuner_state.urgent = None, number
+    tuner_state.forced_move = tuner_state.proposal = None
+    tuner_state.urgent = number
     if tuner_state.tells == 0:  # that is where the system began
         tuner_state.origin, tuner_state.good = state, [state]
     return [Deploy(state, keep=False, reported=False)]

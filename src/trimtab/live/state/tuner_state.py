@@ -48,8 +48,19 @@ class Epoch:
 class ForcedMove:
     """A state to go to, whatever the policy wants."""
 
-    kind: Literal["manual", "rollback"]
+    kind: Literal["manual", "rollback", "approved"]
     goal: State
+
+
+@dataclass(slots=True)
+class Proposal:
+    """A move that waits for approval."""
+
+    number: int  # of the decision that proposes it
+    state: State
+    goal: State  # what the policy wants, if the guards hold it back
+    at: int  # when it was proposed, and
+    round: int  # in which round
 
 
 @dataclass(slots=True)
@@ -77,6 +88,8 @@ class TunerState:
     round: int = 0  # decisions made
     paused: str | None = None  # why, if it is
     forced_move: ForcedMove | None = None
+    proposal: Proposal | None = None
+    ruled: list[Any] = field(default_factory=list)  # the last decision approved or rejected
     urgent: int = 0  # the event since which decisions made before are out of date
     moves: list[list[list[float]]]  # by knob: time, round, distance
     spent: list[float]  # by knob: all movement there was
@@ -142,6 +155,7 @@ class TunerState:
             "epochs": [_listed(epoch) for epoch in self.epochs.values()],
             "trials": [_listed(trial) for trial in self.trials.values()],
             "forced_move": None if self.forced_move is None else _listed(self.forced_move),
+            "proposal": None if self.proposal is None else _listed(self.proposal),
             "verdicts": [_listed(verdict) for verdict in self.verdicts],
         }
 
@@ -156,6 +170,7 @@ class TunerState:
             epochs={epoch.event: epoch for epoch in epochs},
             trials={trial.number: trial for trial in trials},
             forced_move=None if saved["forced_move"] is None else ForcedMove(*saved["forced_move"]),
+            proposal=None if saved["proposal"] is None else Proposal(*saved["proposal"]),
             verdicts=[Verdict(*each) for each in saved["verdicts"]],
         )
 
@@ -163,6 +178,7 @@ class TunerState:
 _PLAIN = (
     *("seed", "shadow", "number", "now", "origin", "deployed", "clients", "round", "paused"),
     *(
+        "ruled",
         "urgent",
         "moves",
         "spent",
@@ -177,7 +193,7 @@ _PLAIN = (
 )
 
 
-def _listed(record: Trial | Epoch | ForcedMove | Verdict) -> list[Any]:
+def _listed(record: Trial | Epoch | ForcedMove | Proposal | Verdict) -> list[Any]:
     """The fields of a record in their order; the parts are not copied."""
     return [getattr(record, name) for name in record.__slots__]
 

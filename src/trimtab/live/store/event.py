@@ -78,8 +78,10 @@ class Event:
         return payload
 
     def repeats(self, draft: Draft) -> bool:
-        """Whether the draft says the same; the time does not count, a retry comes later."""
-        return (self.kind, self.text) == (draft.kind, draft.text)
+        """Whether the draft says the same; when and by whom does not count, as for a retry."""
+        if self.kind != draft.kind:
+            return False
+        return self.text == draft.text or _unsigned(self.payload) == _unsigned(draft.payload)
 
     def line(self) -> str:
         """The event as one line of JSON."""
@@ -94,6 +96,10 @@ class Event:
                 "digest": self.digest.hex(),
             }
         )
+
+
+def _unsigned(payload: dict[str, Any]) -> str:
+    return canonical({key: x for key, x in payload.items() if key != "actor"})
 
 
 def seal(

@@ -19,6 +19,7 @@ from trimtab.policies import LazyGraphLinUCB, LinUCB, Policy
 from trimtab.sim import play
 from trimtab.sim.worlds import Gaussian, World
 from trimtab.sim.worlds.population import Population, population_of
+from trimtab.sim.worlds.world import lengths
 from trimtab.solve import Solution
 
 FEMALE, MALE = 0, 1  # groups of the population, in this order
@@ -98,8 +99,9 @@ class Threshold(World):
         theta = np.linalg.lstsq(features, self.values, rcond=None)[0]
         self.fitted = features @ theta  # the polynomial nearest to the values
         super().__init__(problem, theta=[theta], noise=Gaussian(settings.sigma))
+        self.unbiased = variant.batch is None  # an absolute gap of a batch is too large
 
-    def mean(self, state: Array, criteria: Ints | None = None) -> Array:
+    def mean(self, state: Array) -> Array:
         """The loss of the whole test split: (1,)."""
         return np.array([self._loss(float(state[0]))])
 
@@ -111,6 +113,11 @@ class Threshold(World):
         drawn = rng.multinomial(self.batch, counts.ravel() / self.population.size)
         noise = self.noise.draw(rng, self.problem.graph, t)
         return np.asarray(self._total(drawn.reshape(2, 2, 2)) + noise)
+
+    @property
+    def norms(self) -> Array:
+        """The length of the polynomial nearest to the values: (1,)."""
+        return lengths(self.problem, self.theta)
 
     @cached_property
     def optimum(self) -> Solution:

@@ -78,7 +78,8 @@ class JointLearner(Learner):
             return
         # Before any data F_J(s) = -beta_J |Psi' omega| / sqrt(reg).
         known = -float(self.joint_radius() / np.sqrt(options.reg) * options.factors.bound)
-        self._lower = known if options.only or self._lower is None else max(known, self._lower)
+        lower = self.account.lower
+        self.account.lower = known if options.only or lower is None else max(known, lower)
         self._charge()
 
     @cached_property
@@ -208,10 +209,7 @@ class JointLearner(Learner):
         if self.holding:
             super()._charge()
             return
-        value, upper = self.bound.interval(self.state)
-        if self._lower is None:
-            self._lower = value
-        self._rate = upper - self._lower
+        self.account.charge(*self.bound.interval(self.state))
 
     # Memory.
 

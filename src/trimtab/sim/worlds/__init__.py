@@ -13,6 +13,7 @@ from trimtab.sim.worlds.fairness import Fairness
 from trimtab.sim.worlds.generators import linear, quadratic, spin_glass
 from trimtab.sim.worlds.joint import factored
 from trimtab.sim.worlds.noise import Bounded, Correlated, Gaussian, Noise, Recorded, Summable
+from trimtab.sim.worlds.search import Found, search
 from trimtab.sim.worlds.sparse_world import SparseWorld, sparse
 from trimtab.sim.worlds.world import World
 
@@ -26,6 +27,7 @@ __all__ = [
     "Drifting",
     "DriftingQuadratics",
     "Fairness",
+    "Found",
     "Gaussian",
     "Loss",
     "Noise",
@@ -38,6 +40,7 @@ __all__ = [
     "factored",
     "linear",
     "quadratic",
+    "search",
     "sparse",
     "spin_glass",
 ]

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, read_only, vector, whole
+from trimtab.arrays import Array, ArrayLike, number, per_item, read_only, vector, whole
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Basis, Quadratic
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.population import Gap, Population, population_of
-from trimtab.sim.worlds.world import World
+from trimtab.sim.worlds.world import World, lengths
 from trimtab.solve import Solution
 
 Units = Literal["score", "logit"]
@@ -151,6 +151,7 @@ class Fairness(World):
             theta=_projected(problem, states, np.array([self._means(s) for s in states])),
             noise=MiniBatch(self._noise(states[:NOISE_STATES], rng)),
         )
+        self.unbiased = power == 2
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,10 +171,14 @@ class Fairness(World):
         )
         return self.problem.domain.check(self._knobs(t), "the state of these thresholds")
 
-    def mean(self, state: Array, criteria: Ints | None = None) -> Array:
-        """The expected loss of each criterion, or of those asked for."""
-        losses = self._means(state)
-        return losses if criteria is None else np.asarray(losses[criteria])
+    def mean(self, state: Array) -> Array:
+        """The expected loss of each criterion."""
+        return self._means(state)
+
+    @property
+    def norms(self) -> Array:
+        """The lengths of the projection: (m,)."""
+        return lengths(self.problem, self.theta)
 
     def draw(self, state: Array, rng: np.random.Generator, t: int = 1) -> Array:
         """The losses that a batch shows, NaN where it shows none: (m,)."""

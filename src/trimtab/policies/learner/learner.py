@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,33 +15,20 @@ from trimtab.arrays import LARGEST_LOSS, NOBODY, Array, ArrayLike, Ints, read_on
 from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.learn import Confidence, NodewiseEstimators, Prior, as_radius
 from trimtab.learn.beliefs import HOLD, Beliefs
-from trimtab.learn.confidence import PosteriorWidth, radius_from_plain, radius_to_plain
-from trimtab.learn.empirical_bayes import Scales, prior_from_plain, prior_to_plain
+from trimtab.learn.confidence import PosteriorWidth
+from trimtab.learn.empirical_bayes import Scales
 from trimtab.learn.nodewise import Owed
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.model.problem import Problem
-from trimtab.policies.lcb import LCB
-from trimtab.policies.local_update import new_local
+from trimtab.policies.lcb import LCB, new_local
+from trimtab.policies.learner import snapshot
+from trimtab.policies.learner.arguments import check_beliefs, rounds_of
+from trimtab.policies.learner.certificate import Account, Certificate
 from trimtab.policies.pending import Pending
 from trimtab.solve import Solution, solve
 from trimtab.solve.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
-
-_SCALARS = ("clock", "solved", "_bound", "_certified", "_lower", "_lower_certified", "_rate")
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """An a-posteriori bound: the regret so far is at most `bound` if all ellipsoids hold.
-
-    It is `certified` if every term is: the radius is proven, and every solve came
-    with a lower bound, or was made before any data, where the bound is known. Otherwise
-    the best value found stands in for that bound.
-    """
-
-    bound: float
-    certified: bool
 
 
 class Learner:
@@ -95,23 +81,19 @@ class Learner:
         self.solved = 0  # solver calls so far: part of the seed of the next
         self.local_effort = GLOBAL_EFFORT  # where only a neighbourhood may move
         self.owed: Owed | None = None  # gives losses that are asked for when a matrix needs them
-        self._bound = 0.0
-        self._certified = self.lcb.radius.certified
+        self.account = Account(certified=self.lcb.radius.certified)
         # Before any data F(s) >= -sum_i w_i |phi_i(s)| |theta_i|, theta_i in its ellipsoid.
-        self._lower: float | None = None
         self._prior: Array | None = None  # (m,) while holding
         if self.prior is None:
             longest = problem.weights * self.estimators.longest(self.lcb.radii)
-            self._lower = -float(longest @ problem.features.bounds)
+            self.account.know(-float(longest @ problem.features.bounds), certified=True)
             self._prior = longest if self.lcb.radius.least_df > 0 else None
-        self._lower_certified = self.prior is None
-        self._rate = 0.0
         self._charge()
 
     @property
     def certificate(self) -> Certificate:
         """The sum over rounds of 2 W + gap, each as of the round's deployment."""
-        return Certificate(bound=self._bound, certified=self._certified)
+        return self.account.certificate
 
     @property
     def scales(self) -> Scales | None:
@@ -213,8 +195,7 @@ class Learner:
         Where they were not all at the deployed state the bound of the certificate is given.
         """
         self.clock += rounds
-        self._bound = self._bound + rounds * self._rate if bound is None else bound
-        self._certified &= self._lower_certified
+        self.account.wait(rounds, bound)
 
     # What comes out.
 
@@ -244,7 +225,7 @@ class Learner:
     @cached_property
     def local(self) -> LocalUpdate | None:
         """What updates of a few knobs are made with in one go, where the core has it."""
-        return new_local(self.lcb, self.estimators.queue, effort=self.local_effort)
+        return new_local(self.lcb, effort=self.local_effort)
 
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the core; None where it cannot."""
@@ -252,14 +233,15 @@ class Learner:
         if local is None or self.limits is not None or self.pending:
             return None  # it knows the whole domain only, and nothing of what comes later
         affected = local.find(triggered)
-        if local.any_linear:
+        if affected is None:
             return None
         if self.owed is not None:
             estimators.collect(affected, self.owed)
         before = self.state
-        local.begin(self.state, self.width)
-        finite = local.update(triggered, estimators.factor, self.next_seed)
-        self.updated(local.state, 1)
+        state, finite = local.update(
+            self.state, self.width, triggered, estimators.factor, self.next_seed
+        )
+        self.updated(state, 1)
         if not finite:
             raise SolverFailed(TOO_LARGE)
         return float(np.abs(self.state - before).sum())
@@ -278,7 +260,7 @@ class Learner:
         """So many local updates were made, and this state is deployed; it was measured, too."""
         self.state = read_only(state)
         self.solved += solves
-        self._lower, self._lower_certified = None, False
+        self.account.know(None, certified=False)
         self._charge()
 
     def absorb(self, criteria: Ints) -> None:
@@ -363,7 +345,7 @@ class Learner:
         self.estimators.stats.since[reset] = 0.0  # tau_i becomes now
         self._deploy(state, criteria)
         if not blank:  # before any data the bound of __init__ is known
-            self._lower, self._lower_certified = lower, certified and lower is not None
+            self.account.know(lower, certified=certified)
         self._charge()
 
     def forget(self, criteria: Ints) -> None:
@@ -371,7 +353,7 @@ class Learner:
         self.settle()
         self.estimators.forget(criteria)
         self.lcb.update(criteria)
-        self._certified = False
+        self.account.certified = False
 
     def fade(self, memory: int) -> None:
         """Let data lose 1/memory of their weight in every round; before the first one.
@@ -379,7 +361,7 @@ class Learner:
         That is for worlds which drift, and by how much nobody knows: nothing is certified.
         """
         self.estimators.memory = memory
-        self._certified = False
+        self.account.certified = False
 
     def rounds_at(self, state: Array) -> int:
         """Rounds at the state until some determinant would pass the factor, counted from now."""
@@ -415,7 +397,7 @@ class Learner:
             before = beliefs.scales
             self.absorb(self.problem.all_criteria)
             beliefs.widen(criteria, before)
-        self._certified = False
+        self.account.certified = False
 
     def _charge(self) -> None:
         """Note what a round at the deployed state can cost: 2 W(s) + F(s) - lower bound.
@@ -423,16 +405,15 @@ class Learner:
         Where no bound is known the value at the state just solved for stands in.
         """
         stats, weights = self.estimators.stats, self.problem.weights
-        if self._prior is not None and self.holding and self._lower is not None:
+        lower = self.account.lower
+        if self._prior is not None and self.holding and lower is not None:
             # |phi_i' theta_i| <= |theta_i| |phi_i| is known.
             lengths = np.sqrt(np.add.reduceat(stats.phi**2, stats.offsets[:-1]))
-            self._rate = float(self._prior @ lengths) - self._lower
+            self.account.charge(lower, float(self._prior @ lengths))
             return
         width = self.width
         value = float(weights @ stats.mean) - width
-        if self._lower is None:
-            self._lower = value
-        self._rate = value + 2.0 * width - self._lower
+        self.account.charge(value, value + 2.0 * width)
 
     @property
     def width(self) -> float:
@@ -443,28 +424,14 @@ class Learner:
     @property
     def bound_per_round(self) -> float:
         """What the next round adds to the certificate's bound."""
-        return self._rate
+        return self.account.rate
 
     # Memory.
 
     def snapshot(self) -> dict[str, Any]:
         """Everything the learner remembers, as plain scalars and arrays; nothing stays owed."""
         self.settle()
-        saved: dict[str, Any] = {name: getattr(self, name) for name in _SCALARS}
-        saved |= {name: getattr(self, name).copy() for name in ("start", "origin", "state")}
-        saved["seed"] = self.seed
-        saved |= {"reg": self.estimators.reg.copy(), "factor": self.estimators.factor}
-        plain = radius_to_plain(self.lcb.radius)
-        saved |= {f"radius.{name}": value for name, value in plain.items()}
-        saved["radii"] = self.lcb.radii.copy()
-        box = self.limits or self.problem.domain
-        saved["limits"] = np.array([box.low, box.high])
-        saved |= self.pending.to_plain()
-        if self.estimators.prior is not None:
-            saved |= prior_to_plain(self.estimators.prior)
-        if self.beliefs is not None:
-            saved |= self.beliefs.to_plain()
-        return saved | self.estimators.snapshot()
+        return snapshot.to_plain(self)
 
     @classmethod
     def restored(cls, problem: Problem, saved: Mapping[str, Any]) -> Self:
@@ -476,81 +443,14 @@ class Learner:
     @classmethod
     def entries(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
         """The shape of every entry that a snapshot of this kind must have."""
-        prior = "prior.spread" in saved
-        proven = "radius.form" in saved
-        fresh = Learner(
-            problem,
-            start=problem.domain.anchor,
-            radius=Confidence(sigma=1.0, norm=1.0) if proven else None if prior else 0.0,
-            reg=None if prior else 1.0,
-            prior=Prior(spread=1.0, sigma=1.0) if prior else None,
-            factor=2.0,
-            seed=0,
-        )
+        fresh = Learner(problem, **snapshot.usual_arguments(problem, saved))
         return {name: np.shape(x) for name, x in fresh.snapshot().items()}
 
     @classmethod
     def _arguments(cls, problem: Problem, saved: Mapping[str, Any]) -> dict[str, Any]:
         """What the learner was made with."""
-        plain = {name[7:]: value for name, value in saved.items() if name.startswith("radius.")}
-        kept = {name: saved[name] for name in ("start", "reg", "factor", "seed")}
-        if "prior.spread" in saved:
-            given = {"reg": None, "prior": prior_from_plain(saved)}
-            return kept | given | {"radius": radius_from_plain(plain) if plain else None}
-        return kept | {"radius": radius_from_plain(plain)}
+        return snapshot.arguments(saved)
 
     def _recall(self, saved: Mapping[str, Any]) -> None:
         """Everything it has seen and done since."""
-        for name in ("origin", "state"):
-            setattr(self, name, read_only(self.problem.domain.check(saved[name], name)))
-        for name in _SCALARS:
-            setattr(self, name, saved[name])
-        self.lcb.radii[:] = saved["radii"]
-        domain, limits = self.problem.domain, np.asarray(saved["limits"])
-        if isinstance(domain, BoundBox) and not np.array_equal(limits, [domain.low, domain.high]):
-            self.limits = domain.narrowed(*limits)
-        if self.beliefs is not None:
-            self.beliefs.recall(saved)
-        self.pending = Pending.from_plain(
-            saved, knobs=self.problem.knobs, criteria=self.problem.criteria
-        )
-        self.estimators.restore(saved)
-
-
-def check_beliefs(
-    radius: ArrayLike | Confidence | None,
-    reg: ArrayLike | None,
-    prior: Prior | None,
-    *,
-    proven: bool = False,
-) -> Prior | None:
-    """The prior that is learned under these arguments, None where nothing of V0 is.
-
-    Where a radius can be `proven` around a prior's V0, a Confidence goes with a prior that is told
-    spread and sigma.
-
-    Raises:
-        InvalidInput: they contradict each other.
-    """
-    if proven and prior is not None and reg is None and isinstance(radius, Confidence):
-        if prior.spread is None or prior.sigma is None or radius.form != "logdet":
-            raise InvalidInput(
-                f"{prior} with a Confidence of form {radius.form!r} proves nothing: give the prior "
-                "both spread and sigma, and the form 'logdet'; or leave the radius out"
-            )
-        return None
-    if prior is not None and (radius is not None or reg is not None):
-        raise InvalidInput(
-            "prior with radius or reg; a prior replaces both, so give one or the other"
-        )
-    if radius is None and reg is not None:
-        raise InvalidInput("reg without radius; give both, or neither for the recommended prior")
-    return (Prior() if prior is None else prior) if radius is None else None
-
-
-def rounds_of(losses: Array, count: Ints) -> int:
-    """How many rounds have passed with these losses, means of so many each: the largest seen.
-
-    One has passed in which nothing was seen, but none of which all losses still come.
-    """
-    return int(count[~np.isnan(losses)].max(initial=min(int(count.max()), 1)))
+        snapshot.recall(self, saved)

@@ -1,0 +1,1 @@
+"""The tables of a spec that connect a tuner: sources of metrics, targets, webhooks."""
