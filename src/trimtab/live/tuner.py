@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -104,7 +103,6 @@ class Tuner:
         self._clock, self._step = clock, step
         self._actor = None if actor is None else word(actor, "actor")
         self._thread = threading.RLock()
-        self._process = os.getpid()
         seed = whole(seed, "seed", low=0)
         self.spec.new_policy(seed=seed)  # refuses here what does not go together
         self._shared = isinstance(storage, Journal)
@@ -416,11 +414,7 @@ class Tuner:
 
     def _turn(self) -> threading.RLock:
         """The lock between threads; a forked child is refused before it waits for it."""
-        if os.getpid() != self._process:
-            raise InvalidInput(
-                f"this tuner was opened by process {self._process}, this is {os.getpid()}; open "
-                "one after the fork"
-            )
+        self._journal.refuse_forked()
         return self._thread
 
     def _drafts(self, plan: Plan, signed: dict[str, str], read: Read) -> list[Draft]:

@@ -36,7 +36,9 @@ class Projection:
     what was learned: who only tells never solves anything.
     """
 
-    def __init__(self, tuner_state: TunerState, learned: Learned, spec: Spec, at: Event | Snapshot) -> None:
+    def __init__(
+        self, tuner_state: TunerState, learned: Learned, spec: Spec, at: Event | Snapshot
+    ) -> None:
         self.tuner_state = tuner_state
         self._learned = learned
         self._spec = spec  # of the first event

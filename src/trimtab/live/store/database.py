@@ -5,7 +5,7 @@
     trimtab_format     (version, tuners)                                    one row
     trimtab_tuners     (id, name, events, digest, seal)                     the head of each list
     trimtab_events     (tuner, number, kind, at, key, payload, digest)      append-only
-    trimtab_snapshots  (tuner, number, digest, content, checksum)           a cache
+    trimtab_snapshots  (tuner, number, through, digest, content, checksum)  a cache
 
 Statements are written with `?` for every argument.
 """

@@ -52,11 +52,11 @@ class Journal:
             raise
 
     def _query(self, sql: str, *values: object) -> list[Row]:
-        self._mine()
+        self.refuse_forked()
         with self._thread:
             return self._database.query(sql, *values)
 
-    def _mine(self) -> None:
+    def refuse_forked(self) -> None:
         """Refuse a forked child, before it waits for a lock that nobody in it will release."""
         if os.getpid() != self._process:
             raise InvalidInput(
@@ -74,13 +74,13 @@ class Journal:
         return next((head for head in self._heads(self._query) if head.tuner == tuner), None)
 
     def _heads(self, execute: Execute) -> list[Head]:
+        name, counted = self._database.name, execute("SELECT tuners FROM trimtab_format")
         sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners ORDER BY id"
-        heads = [head.head_of(row, self._database.name) for row in execute(sql)]
-        rows = execute("SELECT tuners FROM trimtab_format")
-        if rows != [(len(heads),)] and len(heads) < (rows[0][0] if rows else 1):
-            raise Damaged(
-                f"{self._database.name}: there are {len(heads)} tuners, not {rows[0][0]}; {REMEDY}"
-            )
+        heads = [head.head_of(row, name) for row in execute(sql)]
+        if len(counted) != 1 or not isinstance(counted[0][0], int):
+            raise Damaged(f"{name}: the number of tuners cannot be read; {REMEDY}")
+        if len(heads) < counted[0][0]:  # there may be more: they were made since
+            raise Damaged(f"{name}: there are {len(heads)} tuners, not {counted[0][0]}; {REMEDY}")
         return heads
 
     def _begin(self, execute: Execute, tuner: str) -> Head:
@@ -122,7 +122,7 @@ class Journal:
             raise InvalidInput("there is nothing to append; give at least one draft")
         if after is None:
             return self.decide(tuner, lambda session: session.append(*drafts))
-        self._mine()
+        self.refuse_forked()
         with self._thread:
             id = self._ids.get(tuner) or self._known(tuner).id
             old = Head(id, tuner, after.number, after.digest)
@@ -151,7 +151,7 @@ class Journal:
             mine = head.head_of(rows[0], database.name)
             return work(Session(execute, mine, name=database.name, step=database.step))
 
-        self._mine()
+        self.refuse_forked()
         with self._thread:
             return self._database.transact(alone)
 
@@ -195,13 +195,21 @@ class Journal:
 
     # Snapshots.
 
-    def save_snapshot(self, tuner: str, *, number: int, content: bytes) -> None:
-        """Keep what the events up to this number amount to; all but the newest before it go."""
+    def save_snapshot(
+        self, tuner: str, *, number: int, content: bytes, through: int | None = None
+    ) -> None:
+        """Keep what the events up to this number amount to; old ones are thinned out.
+
+        Args:
+            tuner: whose events.
+            number: of the last of them.
+            content: in the tuner's own encoding.
+            through: the event up to which corrections are in it, if that is a later one.
+        """
         id = self._known(tuner).id
-        self._mine()
         with self._thread:
             self._database.transact(
-                lambda execute: snapshot_table.save(execute, tuner, id, number, content)
+                lambda execute: snapshot_table.save(execute, tuner, id, number, content, through)
             )
 
     def load_snapshot(self, tuner: str) -> Snapshot | None:
@@ -209,14 +217,20 @@ class Journal:
 
         Go on with `events(tuner, after=snapshot)`; without one, replay them all.
         """
+        return next(self.snapshots(tuner), None)
+
+    def snapshots(self, tuner: str, *, most: int | None = None) -> Iterator[Snapshot]:
+        """The snapshots that match the events, newest first; up to event `most`, if given."""
         found = self._head(tuner)
-        return None if found is None else snapshot_table.load(self._query, tuner, found.id)
+        if found is None:
+            return iter(())
+        return snapshot_table.load(self._query, tuner, found.id, most=most)
 
     # Checking.
 
     def refuse_damage(self, *, full: bool = False) -> None:
         """Raise `Damaged` if the database is not whole, and say which events are intact."""
-        self._mine()
+        self.refuse_forked()
         with self._thread:
             if complaint := self._database.complaint(full=full):
                 account = "; ".join(self._account())
@@ -254,7 +268,7 @@ class Journal:
 
     def close(self) -> None:
         """End the connection."""
-        self._mine()
+        self.refuse_forked()
         with self._thread:
             self._database.close()
 
@@ -281,7 +295,7 @@ def _format(database: Database) -> int:
     header = database.header_format
     if header not in (None, version) and not (header == 0 and version < 3):
         raise Damaged(
-            f"{database.name} has format {version} by its table and {header} by its header; {REMEDY}"
+            f"{database.name} has format {version} by its table, {header} by its header; {REMEDY}"
         )
     if version < FORMAT:
         raise InvalidInput(

@@ -38,8 +38,8 @@ CREATE TABLE trimtab_events (
 );
 CREATE TABLE trimtab_snapshots (
     tuner integer NOT NULL REFERENCES trimtab_tuners, number bigint NOT NULL,
-    digest bytea NOT NULL, content bytea NOT NULL, checksum bytea NOT NULL,
-    PRIMARY KEY (tuner, number)
+    through bigint NOT NULL, digest bytea NOT NULL, content bytea NOT NULL,
+    checksum bytea NOT NULL, PRIMARY KEY (tuner, number)
 );
 CREATE FUNCTION trimtab_append_only() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'events are only ever appended'; END $$;

@@ -8,7 +8,9 @@
     tuner.db-queue       who has the next turn
 
 All are made for their owner only, and none of them may be a symbolic link. There is no index: every
-table is one tree, in the order in which it is read. Writers take turns by the lock on `-lock` before SQLite's own. So no two processes ever write or
+table is one tree, in the order in which it is read.
+
+Writers take turns by the lock on `-lock` before SQLite's own. So no two processes ever write or
 checkpoint at the same moment, which SQLite before 3.51.3 can, rarely, answer with a corrupt file
 (its "WAL-reset bug"); and no writer is left waiting while another writes again and again.
 
@@ -42,7 +44,6 @@ class Busy(Unavailable):
     """Others have the lock."""
 
 
-
 APPLICATION = 0x7472696D  # "trim", in the header of the file
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
@@ -60,8 +61,8 @@ CREATE TABLE trimtab_events (
 ) WITHOUT ROWID;
 CREATE TABLE trimtab_snapshots (
     tuner INTEGER NOT NULL REFERENCES trimtab_tuners, number INTEGER NOT NULL,
-    digest BLOB NOT NULL, content BLOB NOT NULL, checksum BLOB NOT NULL,
-    PRIMARY KEY (tuner, number)
+    through INTEGER NOT NULL, digest BLOB NOT NULL, content BLOB NOT NULL,
+    checksum BLOB NOT NULL, PRIMARY KEY (tuner, number)
 ) WITHOUT ROWID;
 CREATE TRIGGER trimtab_no_update BEFORE UPDATE ON trimtab_events
     BEGIN SELECT RAISE(ABORT, 'events are only ever appended'); END;
