@@ -35,6 +35,7 @@ from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import Place, Read, Session
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
+from trimtab.policies import Policy, restore
 
 SNAPSHOT_EVERY = 500  # events
 
@@ -359,6 +360,14 @@ class Tuner:
             spec, last = self._projection.tuner_state.spec, self._projection.number
             source = Source(spec, self._read, last)
             return source.rows(after=after, limit=limit, newest=newest, kinds=kinds)
+
+    @property
+    def policy(self) -> Policy:
+        """What was learned up to the last event: a policy of its own, for you to look at."""
+        with self._thread:
+            self._projection.follow(self._read)
+            learned = self._projection.learned.policy
+            return restore(learned.problem, learned.snapshot())
 
     def status(self) -> Status:
         """Where the tuner stands."""
