@@ -13,6 +13,7 @@ Statements are written with `?` for every argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from trimtab.live.store.event import Event
@@ -57,6 +58,13 @@ class Database(Protocol):
         """What the work gives; when this returns, what it has written is durable.
 
         `InvalidInput` if the store was opened to be read only, or inside another transaction.
+        """
+
+    def write(self) -> AbstractContextManager[Execute]:
+        """A transaction as a block, durable when it is left without an error.
+
+        For tables other than the journal's, on threads that no interrupt reaches: those of a
+        service. An interrupt at its very beginning could leave the lock to the garbage collector.
         """
 
     def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:

@@ -193,6 +193,20 @@ class PostgresDatabase:
         self.step("after commit")
         return given
 
+    @contextmanager
+    def write(self) -> Iterator[Execute]:
+        """A transaction as a block, for threads that no interrupt reaches."""
+        self._refuse()
+        with self._translated():
+            try:
+                self._revive(f"BEGIN; SET LOCAL lock_timeout = {self._timeout * 1000:.0f}")
+                yield self._execute
+                self._execute("COMMIT")
+            except BaseException:
+                with suppress(psycopg.Error):
+                    self._execute("ROLLBACK")
+                raise
+
     def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and durable.
 

@@ -156,6 +156,20 @@ class SqliteDatabase:
                 last_ack.write(lock.fileno(), self._moved)
             return given
 
+    @contextmanager
+    def write(self) -> Iterator[Execute]:
+        """A transaction as a block, for threads that no interrupt reaches."""
+        with (
+            translated(self.name),
+            opened(beside(self._path, "queue")) as queue,
+            opened(beside(self._path, "lock")) as lock,
+        ):
+            my_turn(self._path, queue, lock, self._timeout)
+            self._refuse_another_file()
+            with self._connection:
+                self._execute("BEGIN IMMEDIATE")
+                yield self._execute
+
     def _write(self, sql: str, *values: Any) -> list[Row]:
         """Run a statement of a transaction; the last event appended is noted after the commit."""
         rows = self._execute(sql, *values)
