@@ -10,6 +10,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.result import Ok
 from schemathesis.generation import GenerationMode
 
 from tests.serve.services import Running, running
@@ -43,6 +44,7 @@ def test_no_request_leads_to_a_server_error(served: Running) -> None:
     headers = {"authorization": f"Bearer {served.token('admin')}"}
     tried = 0
     for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
         operation = found.ok()
         modes = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
         for mode in modes:

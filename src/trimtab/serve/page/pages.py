@@ -23,7 +23,9 @@ router = APIRouter(tags=["pages"], default_response_class=HTMLResponse)
 IN: dict[int | str, Any] = {303: {"description": "to the way in, or on from there"}}
 PAGE = refusals(404, media="text/html") | IN
 SCRIPT, STYLES = refusals(media="text/javascript"), refusals(media="text/css")
-WRONG = {401: {"content": {"text/html": {}}, "description": "this token is not valid"}}
+WRONG: dict[int | str, Any] = {
+    401: {"content": {"text/html": {}}, "description": "this token is not valid"}
+}
 TEMPLATES = Environment(
     loader=PackageLoader("trimtab.serve.page"),
     autoescape=select_autoescape(default=True, default_for_string=True),
