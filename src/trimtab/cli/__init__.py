@@ -19,6 +19,8 @@ from trimtab.cli.init import init
 from trimtab.cli.live import register
 from trimtab.cli.report import report
 from trimtab.cli.reproduce import reproduce
+from trimtab.cli.run import run
+from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
 from trimtab.errors import TrimtabError
@@ -37,8 +39,11 @@ app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
 register(app)
+app.command()(run)
 app.command()(report)
 app.command()(history)
+app.command()(serve)
+app.add_typer(token, name="token")
 app.add_typer(storage, name="storage")
 
 
