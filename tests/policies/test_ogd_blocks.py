@@ -15,7 +15,12 @@ T = 60
 
 
 def policy(**options: Any) -> tt.LazyOGD:
-    given = {"start": [0.5, 0.2, 0.9], "horizon": T, "lipschitz": 1.0, "budget": 10} | options
+    given: dict[str, Any] = {
+        "start": [0.5, 0.2, 0.9],
+        "horizon": T,
+        "lipschitz": 1.0,
+        "budget": 10,
+    } | options
     return tt.LazyOGD(tt.Box(), **given)
 
 
