@@ -114,9 +114,9 @@ class Client:
         """Tune again from where the system is now."""
         return self._ordered("resume", {"why": why})
 
-    def rollback(self, *, why: str | None = None) -> Status:
-        """Go back to the last good state other than this one, and pause there."""
-        return self._ordered("rollback", {"why": why})
+    def rollback(self, *, best: bool = False, why: str | None = None) -> Status:
+        """Go back to the last good state other than this one, or to the best; and pause there."""
+        return self._ordered("rollback", {"best": best, "why": why})
 
     def approve(self, decision_id: str, *, why: str | None = None) -> Status:
         """Carry out what a decision has proposed."""
