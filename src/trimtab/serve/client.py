@@ -270,7 +270,7 @@ def _decision(plain: Mapping[str, Any]) -> Decision:
 
 
 def _status(plain: Mapping[str, Any]) -> Status:
-    return _of(Status, plain, waits=tuple(plain["waits"]))
+    return Status.from_dict(plain)
 
 
 def _row(plain: Mapping[str, Any]) -> HistoryRow:
