@@ -118,7 +118,7 @@ def started(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, st
     )
     assert process.stdout is not None
     url = process.stdout.readline().split()[-1]
-    said = process.stdout.readline().split()[-1]
+    said = process.stdout.readline().split()[-1].rpartition("#")[2]
     while True:
         try:
             httpx.get(f"{url}/livez")
