@@ -155,6 +155,15 @@ def test_it_ends_gently(tmp_path: Path) -> None:
     again.stdout.close()
 
 
+def test_small_answers_are_sent_at_once(served: Running) -> None:
+    took = []
+    for _ in range(20):
+        begin = time.perf_counter()
+        served.http.get("/livez")
+        took.append(time.perf_counter() - begin)
+    assert min(took) < 0.03  # Nagle's algorithm would make it 40 ms, every time
+
+
 def test_other_machines_are_refused_without_encryption(tmp_path: Path) -> None:
     from trimtab.serve.server import server
 
