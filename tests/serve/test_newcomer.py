@@ -28,6 +28,7 @@ def blocks() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("curl")
 def test_the_blocks_of_the_page_run(tmp_path: Path) -> None:
     with listening("127.0.0.1", 0) as socket:
         port = str(socket.getsockname()[1])
