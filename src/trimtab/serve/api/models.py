@@ -64,6 +64,12 @@ class Reason(Request):
     why: str | None = Field(None, max_length=LONGEST_WHY, description="For those who wonder later.")
 
 
+class Back(Reason):
+    """Which good state to go back to."""
+
+    best: bool = Field(False, description="The one of the least known loss, not the last one.")
+
+
 class Set(Reason):
     """Values of some or all knobs, in their units."""
 
@@ -111,6 +117,13 @@ class SpecText(Request):
     )
     spec: str = Field(description="TOML, as in the file; its storage is not used.")
     shadow: bool | None = Field(None, description="Only propose; as before if left out.")
+
+
+class Switch(Request):
+    """Whether workers run a tuner's loop."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"on": True}]})
+    on: bool
 
 
 class NewToken(Request):
@@ -216,6 +229,13 @@ class WarmStarted(Given):
     """What came of a table."""
 
     observations: int
+
+
+class LoopGiven(Given):
+    """Whether workers run the tuner's loop, and which replica's does now."""
+
+    on: bool
+    worker: str | None
 
 
 class WhoGiven(Given):
