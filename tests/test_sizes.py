@@ -14,6 +14,7 @@ REASONS = {
     "cli/init.py": "one module a command",
     "cli/report.py": "one module a command",
     "cli/reproduce.py": "one module a command",
+    "display.py": "ten classes of six rooms have it",
     "learn/cholesky.py": "the layout of the factors, which six modules read",
     "live/store/faults.py": "what can go wrong with a journal, drawn once",
     "live/store/fork.py": "two kinds of locks use it, which do not know each other",

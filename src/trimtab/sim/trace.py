@@ -8,14 +8,20 @@ things, and are counted apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, read_only, refuse_where
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.policies import Record, Told
 
+if TYPE_CHECKING:
+    from trimtab.sim.worlds import World
 
+
+@displayed
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
     """A run of a policy in a simulated world. Totals are exact, not sampled.
@@ -127,6 +133,12 @@ class Trace:
         steps = np.empty(order.size)
         steps[order] = np.abs(value - before)
         return steps
+
+    def plot(self, world: World | None = None) -> Any:
+        """The knobs over the rounds, as `plot.knobs` draws them."""
+        from trimtab import plot  # a room to the right, at its first use
+
+        return plot.knobs(plot.rounds(self, world=world))
 
     def __repr__(self) -> str:
         return (
