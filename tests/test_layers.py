@@ -32,6 +32,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("advise",),
     ("plot",),
     ("demo", "sweeps", "paper"),
+    ("serve",),
     ("cli",),
     ("__main__",),
 )

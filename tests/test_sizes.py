@@ -21,6 +21,7 @@ REASONS = {
     "model/bases/registry.py": "a list that users join",
     "policies/adaptive/refit.py": "the one step between two learners",
     "policies/registry.py": "a list that users join",
+    "serve/api/parameters.py": "parameters that the endpoints of two modules and the pages share",
     "sim/worlds/registry.py": "a list that users join",
     "sweeps/local.py": "the counterpart of `cluster`",
 }

@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.policies import SteadyGraphLinUCB as SteadyGraphLinUCB
     from trimtab.policies import binary as binary
     from trimtab.policies import restore as restore
+    from trimtab.serve.client import Client as Client
     from trimtab.sim import Trace as Trace
     from trimtab.sim import worlds as worlds
     from trimtab.sim.play import play as play
@@ -58,6 +59,7 @@ _HOME = {
     "Record": "trimtab.policies",
     "Balls": "trimtab.model.domain",
     "Box": "trimtab.model.domain",
+    "Client": "trimtab.serve.client",
     "Confidence": "trimtab.learn",
     "Prior": "trimtab.learn",
     "Conflict": "trimtab.errors",

@@ -19,6 +19,7 @@ from trimtab.cli.init import init
 from trimtab.cli.live import register
 from trimtab.cli.report import report
 from trimtab.cli.reproduce import reproduce
+from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
 from trimtab.errors import TrimtabError
@@ -40,6 +41,8 @@ app.command()(doctor)
 register(app)
 app.command()(report)
 app.command()(history)
+app.command()(serve)
+app.add_typer(token, name="token")
 app.add_typer(storage, name="storage")
 
 
