@@ -31,7 +31,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("sim", "live"),
     ("advise",),
     ("plot",),
-    ("demo", "sweeps", "paper"),
+    ("demo", "sweeps", "paper", "run"),
     ("serve",),
     ("cli",),
     ("__main__",),

@@ -19,6 +19,7 @@ from trimtab.cli.init import init
 from trimtab.cli.live import register
 from trimtab.cli.report import report
 from trimtab.cli.reproduce import reproduce
+from trimtab.cli.run import run
 from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
@@ -39,6 +40,7 @@ app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
 register(app)
+app.command()(run)
 app.command()(report)
 app.command()(history)
 app.command()(serve)
