@@ -11,7 +11,6 @@ MOST = 15  # modules of a folder
 FEW = 40  # lines of a module
 REASONS = {
     "cli/demo.py": "one module a command",
-    "cli/init.py": "one module a command",
     "cli/report.py": "one module a command",
     "cli/reproduce.py": "one module a command",
     "display.py": "ten classes of six rooms have it",

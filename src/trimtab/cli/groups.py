@@ -8,7 +8,8 @@ from typer.core import TyperGroup
 
 GROUPS = {
     "First steps": ("demo", "init", "doctor"),
-    "The loop": ("ask", "tell", "run", "warm-start", "serve"),
+    "The loop": ("ask", "tell", "run", "warm-start"),
+    "A service of many tuners": ("serve", "token"),
     "What it does, and why": ("status", "explain", "history", "report", "top"),
     "Orders of people": (
         *("pause", "resume", "rollback", "override", "attach", "approve", "reject"),
