@@ -21,8 +21,8 @@ def lines(figure: Any, name: str) -> list[Any]:
 
 
 def figures() -> dict[str, Any]:
-    world, policy, trace = simulated()
-    table = tt.plot.rounds(trace, world=world, name="trimtab", **NAMES)
+    _, policy, trace = simulated()
+    table = tt.plot.rounds(trace, name="trimtab", **NAMES)
     return {
         "knobs": tt.plot.knobs(table),
         "objectives": tt.plot.objectives(table),
@@ -68,7 +68,7 @@ def test_cost_of_a_long_run_is_drawn_within_its_rows() -> None:
     world, _, _ = simulated()
     policy = tt.FixedState(world.problem, start=[0.5] * 6)
     trace = tt.play(policy, world, horizon=1000)
-    table = tt.plot.rounds(trace, world=world)
+    table = tt.plot.rounds(trace)
     line = tt.plot.cost(table).data[0]
     assert len(line.x) > 100
     assert np.allclose(line.y, 0.0)
@@ -133,8 +133,8 @@ def test_graph_of_whatever_has_one() -> None:
 
 
 def test_names_are_not_markup() -> None:
-    world, _, trace = simulated()
-    table = tt.plot.rounds(trace, world=world, knobs=["<b>x</b>", *"bcdef"])
+    _, _, trace = simulated()
+    table = tt.plot.rounds(trace, knobs=["<b>x</b>", *"bcdef"])
     text = tt.plot.knobs(table).layout.annotations[0].text
     assert text == "<b>&lt;b&gt;x&lt;/b&gt;</b>"
 

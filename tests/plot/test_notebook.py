@@ -68,7 +68,7 @@ def test_what_is_long_is_cut() -> None:
 
 
 def test_plot_is_a_method_as_well(tmp_path: Path) -> None:
-    world, _, trace = simulated()
-    assert len(trace.plot(world).data) == len(tt.plot.knobs(trace).data)
+    _, _, trace = simulated()
+    assert len(trace.plot().data) == len(tt.plot.knobs(trace).data)
     with tuner(tmp_path, rounds=12) as live:
         assert len(live.plot().data) >= 3

@@ -216,11 +216,11 @@ class Trace:
         steps[order] = np.abs(value - before)
         return steps
 
-    def plot(self, world: World | None = None) -> Any:
+    def plot(self) -> Any:
         """The knobs over the rounds, as `plot.knobs` draws them."""
         from trimtab import plot  # a room to the right, at its first use
 
-        return plot.knobs(plot.rounds(self, world=world))
+        return plot.knobs(self)
 
     def __repr__(self) -> str:
         return (
