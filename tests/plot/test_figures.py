@@ -155,3 +155,33 @@ def test_a_billion_rounds_fit() -> None:
     figure = tt.plot.knobs(trace)
     assert figure.layout.xaxis.type == "log"
     assert len(base64.b64encode(figure.to_json().encode())) < 200_000
+
+
+def test_summaries_of_many_runs() -> None:
+    costs = {"drift": {"ours": 0.5, "Optuna": 0.7}, "two <valleys>": {"ours": 0.8}}
+    figure = tt.plot.league(costs, ours=["ours"])
+    rival, ours = figure.data  # ours is drawn last, above the others
+    assert list(ours.x) == [0.5, 0.8]
+    assert list(rival.y) == ["drift"]
+    assert ours.y[1] == "two &lt;valleys&gt;"
+    assert "ours: 0.632 on average in 2 worlds, 0.8 at worst" in figure.layout.meta["alt"]
+    with pytest.raises(InvalidInput, match="at least one world"):
+        tt.plot.league({})
+
+
+def test_a_sweep_has_a_figure() -> None:
+    results = tt.sweep(
+        {
+            "lazy": {"kind": "LazyGraphLinUCB", "start": 0.5, "radius": 1.0},
+            "fixed": {"kind": "FixedState", "start": 0.5},
+        },
+        {"ring": {"kind": "quadratic", "graph": {"kind": "ring", "knobs": 4}}},
+        seeds=2,
+        horizon=30,
+        workers=1,
+    )
+    figure = tt.plot.sweep(results)
+    lines = results.summary().lines
+    assert [float(trace.x[0]) for trace in figure.data] == [line.total.value for line in lines]
+    assert [trace.name for trace in figure.data] == ["lazy", "fixed"]
+    assert figure.data[0].error_x.array[0] == pytest.approx(lines[0].total.plus_minus)
