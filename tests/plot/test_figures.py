@@ -94,7 +94,7 @@ def test_responses_of_a_tuner_are_in_its_units(tmp_path: Path) -> None:
     from trimtab.plot.curves import known
 
     with tuner(tmp_path) as live:
-        figure = tt.plot.responses(live, objectives=["latency_p99"])
+        figure = tt.plot.responses(live, objectives=["latency_p99"], knobs=["cache_ttl"])
         curves = known(live, objectives=["latency_p99"], knobs=["cache_ttl"])
         with pytest.raises(InvalidInput, match="no objective reads"):
             tt.plot.responses(live, objectives=["nothing"])
