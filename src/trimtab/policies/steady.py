@@ -205,7 +205,8 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _listen(self) -> Ints:
         """The criteria whose losses in this epoch contradict what was known before it."""
-        self.learner.settle()
+        if self.learner.owed is not None:
+            self.learner.settle()
         self._checks += 1
         begun = self._last_global
         self._next_check = begun + 2 * (self.learner.clock - begun)
