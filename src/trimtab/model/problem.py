@@ -8,12 +8,8 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from trimtab.arrays import Array, ArrayLike, Ints, per_item, read_only
-from trimtab.display import displayed
-=======
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, read_only
->>>>>>> main
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Basis, Monomials, Quadratic
 from trimtab.model.bases.fourier import Fourier
