@@ -43,10 +43,22 @@ def redis() -> str | None:
     return shutil.which("redis-server")
 
 
+def prometheus() -> str | None:
+    """Prometheus's server; its package brings promtool as well."""
+    return shutil.which("prometheus") and shutil.which("promtool")
+
+
+def tmux() -> str | None:
+    """A terminal that can be driven."""
+    return shutil.which("tmux")
+
+
 FINDERS: dict[str, Callable[[], str | None]] = {
     "postgresql": postgresql,
     "chromium": chromium,
     "redis": redis,
+    "prometheus": prometheus,
+    "tmux": tmux,
 }
 LACKING = pytest.StashKey[dict[str, str]]()  # the package that is absent, by test
 
