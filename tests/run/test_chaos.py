@@ -1,4 +1,4 @@
-"""Anything is killed or stopped at any moment: the journal knows where the system is, and it goes on.
+"""Anything is killed or stopped at any moment: the journal knows the system, and it goes on.
 
 Real processes: `trimtab run`, Redis, PostgreSQL. What the source says is a function of what Redis
 holds at that moment, so that a metric that was told of other values shows.
