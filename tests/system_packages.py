@@ -53,12 +53,18 @@ def tmux() -> str | None:
     return shutil.which("tmux")
 
 
+def systemd() -> str | None:
+    """What checks unit files."""
+    return shutil.which("systemd-analyze")
+
+
 FINDERS: dict[str, Callable[[], str | None]] = {
     "postgresql": postgresql,
     "chromium": chromium,
     "redis": redis,
     "prometheus": prometheus,
     "tmux": tmux,
+    "systemd": systemd,
 }
 LACKING = pytest.StashKey[dict[str, str]]()  # the package that is absent, by test
 
