@@ -289,7 +289,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             rounds = min(max(2 * rounds, needed), self._limit())
         if learner.prior is not None and isinstance(domain, BoundBox):
             left = PRUNED * learner.lcb.width(best)
-            best = learner.lcb.pruned(best, learner.state, price / rounds, left)
+            pruned = learner.lcb.pruned(best, learner.state, price / rounds, left)
+            best = pruned if learner.admits(pruned) else best
         prior = learner.estimators.prior
         if prior is not None and prior.least is not None:
             gain, _ = self._gains(learner.lcb.terms(learner.state), learner.lcb.terms(best))
