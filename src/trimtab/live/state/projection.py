@@ -136,8 +136,7 @@ class Projection:
             "tuner_state": self.tuner_state.plain(),
         }
         arrays: dict[str, Any] = {
-            f"policy.{name}": np.asarray(value)
-            for name, value in self.learned.policy.snapshot().items()
+            name: np.asarray(value) for name, value in self.learned.arrays().items()
         }
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, rest=np.asarray(json.dumps(rest)), **arrays)
@@ -152,11 +151,13 @@ class Projection:
             rest = json.loads(str(saved.pop("rest")))
             if rest["format"] != FORMAT:
                 raise InvalidInput(f"it has format {rest['format']}, not {FORMAT}")
-            plain = {name.removeprefix("policy."): x for name, x in saved.items()}
-            policy = {name: x.item() if x.ndim == 0 else x for name, x in plain.items()}
-            spec = Spec.from_dict(rest["spec"])
-            learned = Learned.from_plain(spec, rest["learned"], policy)
-            return cls(TunerState.from_plain(rest["tuner_state"]), learned, spec, snapshot)
+            arrays = {name: x.item() if x.ndim == 0 else x for name, x in saved.items()}
+            spec, tuner_state = (
+                Spec.from_dict(rest["spec"]),
+                TunerState.from_plain(rest["tuner_state"]),
+            )
+            learned = Learned.from_plain(spec, tuner_state.spec, rest["learned"], arrays)
+            return cls(tuner_state, learned, spec, snapshot)
         except (
             InvalidInput,
             ValueError,
