@@ -23,14 +23,17 @@ CALM = 10  # rounds before the workload changes
 
 
 def still() -> Spec:
-    """The spec of the example, with windows of a second and moves that are dear.
+    """The spec of the example, with windows of a second and moves that are too dear to be made.
 
-    So the state stays, and the alarm has something to compare with, after ten rounds.
+    So the state stays, and the alarm has something to compare with after ten rounds. A change
+    just when a move is made would be taken for the effect of the move.
     """
     plain = copy.deepcopy(Spec.read(RUN).to_dict())
     plain["source"] |= {"window": "1s", "patience": "5s"}
     for knob in plain["knobs"].values():
-        knob["stability"]["move_cost"] = 50.0
+        knob["stability"]["move_cost"] = 1e6
+    plain["knobs"]["ttl"]["start"] = 200.0  # entries live long, so that changes show
+    plain["knobs"]["early_refresh"]["start"] = 0.0
     plain["constraints"][0]["rule"] = "latency_p95 <= 50 * baseline"  # the machine is shared
     return Spec.from_dict(plain)
 
@@ -57,6 +60,13 @@ def test_a_change_of_workload_reaches_the_webhook() -> None:
             until(lambda: tells() >= CALM, seconds=90, why=f"{CALM} rounds")
             knobs.set("workload", "busy")
             until(alarms, seconds=90, why="an alarm at the webhook receiver")
+            with open_journal(stack.storage) as journal:
+                Tuner.existing(spec.name, journal).override({"ttl": 100.0})
+            until(
+                lambda: knobs.hget("cache-service", "ttl") == "100.0",
+                seconds=30,
+                why="the order in Redis",
+            )
         held = {name: float(x) for name, x in knobs.hgetall("cache-service").items()}
         knobs.close()
         headers, body = alarms()[0]
