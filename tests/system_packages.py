@@ -58,6 +58,11 @@ def systemd() -> str | None:
     return shutil.which("systemd-analyze")
 
 
+def curl() -> str | None:
+    """The program that the documents of the service use."""
+    return shutil.which("curl")
+
+
 FINDERS: dict[str, Callable[[], str | None]] = {
     "postgresql": postgresql,
     "chromium": chromium,
@@ -65,6 +70,7 @@ FINDERS: dict[str, Callable[[], str | None]] = {
     "prometheus": prometheus,
     "tmux": tmux,
     "systemd": systemd,
+    "curl": curl,
 }
 LACKING = pytest.StashKey[dict[str, str]]()  # the package that is absent, by test
 
