@@ -19,12 +19,12 @@ from trimtab.live.spec.spec import Spec
 from trimtab.live.store.opening import open_journal
 from trimtab.run.log import Log
 from trimtab.run.loop import Observer
-from trimtab.run.notices import Noticing
+from trimtab.run.notify.notices import Noticing
 from trimtab.run.shell import open_loop, play, play_once, reread, secrets_of, utc
 
 if TYPE_CHECKING:
     from trimtab.run.instruments import Instruments
-    from trimtab.run.webhooks import Webhooks
+    from trimtab.run.notify.webhooks import Webhooks
 
 
 def run_process(
@@ -76,7 +76,7 @@ def run_process(
         log.info("began", version=__version__, once=once or None, dry=dry or None)
         webhooks = None
         if spec.webhooks and journal is not None:
-            from trimtab.run.webhooks import Webhooks
+            from trimtab.run.notify.webhooks import Webhooks
 
             webhooks = stack.enter_context(closing(Webhooks(spec, journal, clock=utc, log=log)))
             if instruments is not None:
