@@ -12,7 +12,6 @@ FEW = 40  # lines of a module
 REASONS = {
     "cli/demo.py": "one module a command",
     "cli/errata.py": "one module a command",
-    "cli/init.py": "one module a command",
     "cli/report.py": "one module a command",
     "cli/reproduce.py": "one module a command",
     "cli/run.py": "one module a command",
