@@ -106,6 +106,7 @@ def test_no_false_inclusion_where_nothing_is_read() -> None:
     assert undecided < 100
 
 
+@pytest.mark.slow
 def test_ellipsoids_hold_on_the_learned_graph() -> None:
     """60 worlds, delta = 0.5: all true parameters are within their radius after the refinement.
 
@@ -179,6 +180,7 @@ def test_laps_go_there_and_back() -> None:
     assert ends == [J * (n + 1) for n in range(plan.rounds.size)]
 
 
+@pytest.mark.slow
 def test_regret_after_the_warm_up_is_that_of_knowing_the_graph(design: Array) -> None:
     """Two worlds, 30,000 rounds: within 20 % together, and the warm-up has paid for itself."""
     after, known, total, dense = np.zeros((4, 2))

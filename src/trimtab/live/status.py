@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from trimtab.live.helping import Helping, Noise, helping_of, noise_of, posterior_of
 from trimtab.live.obstacles import Obstacle, obstacles_of
@@ -66,6 +66,23 @@ class Status:
                 "waits": list(self.waits),
                 "obstacles": [asdict(each) | {"text": str(each)} for each in self.obstacles],
                 "last_alarm": None if alarm is None else alarm.isoformat(),
+            }
+        )
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The status that `to_dict` has made plain; fields of a later version are passed over."""
+        known = {name: plain[name] for name in cls.__dataclass_fields__}
+        helping, alarm = plain["helping"], plain["last_alarm"]
+        held = [{k: x for k, x in each.items() if k != "text"} for each in plain["obstacles"]]
+        return cls(
+            **known
+            | {
+                "waits": tuple(plain["waits"]),
+                "helping": None if helping is None else Helping(**helping),
+                "obstacles": tuple(Obstacle(**each) for each in held),
+                "noise": {name: Noise(**each) for name, each in plain["noise"].items()},
+                "last_alarm": None if alarm is None else datetime.fromisoformat(alarm),
             }
         )
 

@@ -209,7 +209,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         return replace(self._check(), cut=cut)
 
     def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
-        """Learn from several rounds, one row each, as so many tells would; how many it took."""
+        """Learn from several rounds, one row each, as single tells would; how many rows it took."""
         rows, _ = rows_of_losses(losses, self.problem.criteria)
         if self.warming:
             return super().tell_rows(rows)
