@@ -96,7 +96,7 @@ def helping_of(tuner_state: TunerState, posterior: Posterior | None) -> Helping 
         verdict = "helps" if benefit > 0.0 else "harms"
     return Helping(
         verdict=verdict,
-        against="the control arm" if paired is not None else "the start, by the model",
+        against="the control arm" if spec.control else "the start state",
         benefit=benefit,
         low=benefit - far,
         high=benefit + far,

@@ -245,7 +245,7 @@ class Tuner:
                 told = {CONTROL + name: x for name, x in told.items()}
                 gone = [CONTROL + name for name in gone]
             known = history.known(tuner_state, number, read, self.name)
-            return entries_of(known, told, gone, correct=correct)
+            return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         events = self._act(plan, actor)
         return Receipt(id=decision_id, events=tuple(event.number for event in events))

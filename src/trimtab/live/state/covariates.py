@@ -5,8 +5,9 @@ the covariates' work alone. With A and b the sums of their centred products over
 
     gamma = (A + D)^{-1} b,    y' = y - gamma' (z - z0),
 
-where D is worth a few observations of each covariate's own variance, and z0 is fixed. The policy
-learns y' instead of y. The hour of the day is a cycle: sine and cosine of one and two a day.
+where D is the noise over what a covariate may do (half a range of the loss for each of its
+standard deviations), and z0 is fixed. The policy learns y' instead of y. The hour of the day is a
+cycle: sine and cosine of one and two a day.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from trimtab.arrays import Array
 from trimtab.live.spec.objective import HOUR
 
 HARMONICS = 2  # cycles a day that are told apart
-RIDGE = 3.0  # observations that say that a covariate does nothing
+EFFECT = 0.5  # ranges of a loss that one standard deviation of a covariate may make up, about
+TINY = 1e-9
 DAY = 86_400_000_000  # microseconds
 
 
@@ -32,9 +34,10 @@ class Adjustment:
 
     names: list[str]
     origin: list[float] = field(default_factory=list)  # z0
-    products: list[list[float]] = field(default_factory=list)  # A, and b as the last column
+    products: list[list[float]] = field(default_factory=list)  # A, b at its edges, then y's own
     squares: list[float] = field(default_factory=list)  # of z - z0, added up
     count: int = 0
+    epochs: int = 0
     epoch: int = 0  # whose means these are:
     seen: int = 0
     means: list[float] = field(default_factory=list)  # of z, and of y at the end
@@ -45,7 +48,7 @@ class Adjustment:
         if not self.origin:
             p = len(z)
             self.origin = [0.0 if n.startswith(HOUR + " ") else v for n, v in self._pairs(z)]
-            self.products = np.zeros((p, p + 1)).tolist()
+            self.products = np.zeros((p + 1, p + 1)).tolist()
             self.squares = [0.0] * p
         gone = float(self.effect() @ (x - np.array(self.origin)))
         self._learn(x, y, epoch)
@@ -54,10 +57,17 @@ class Adjustment:
     def effect(self) -> Array:
         """gamma, (p,)."""
         table = np.array(self.products)
-        A, b = table[:, :-1], table[:, -1]
-        D = RIDGE * np.array(self.squares) / max(self.count, 1)
-        D = np.where(D > 0.0, D, 1.0)
-        return np.asarray(np.linalg.solve(A + np.diag(D), b))
+        A, b, total = table[:-1, :-1], table[:-1, -1], float(table[-1, -1])
+        freedom = self.count - self.epochs
+        if freedom < 1 or total <= 0.0:
+            return np.zeros(len(b))
+        size = np.maximum(np.array(self.squares) / self.count, TINY)
+        gamma = np.zeros(len(b))
+        for _ in range(2):  # the noise is that which the covariates leave
+            left = max(total - float(b @ gamma), TINY * total)
+            D = left / max(freedom - len(b), 1) * size / EFFECT**2
+            gamma = np.linalg.solve(A + np.diag(D), b)
+        return np.asarray(gamma)
 
     def _learn(self, x: Array, y: float, epoch: int) -> None:
         far = x - np.array(self.origin)
@@ -66,11 +76,12 @@ class Adjustment:
         both = np.append(x, y)
         if epoch != self.epoch:
             self.epoch, self.seen, self.means = epoch, 0, both.tolist()
+            self.epochs += 1
         self.seen += 1
         step = both - np.array(self.means)
         share = (self.seen - 1) / self.seen
         self.means = (np.array(self.means) + step / self.seen).tolist()
-        table = np.array(self.products) + share * np.outer(step[:-1], step)
+        table = np.array(self.products) + share * np.outer(step, step)
         self.products = table.tolist()
 
     def _pairs(self, z: Sequence[float]) -> list[tuple[str, float]]:
