@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 import re
+from dataclasses import replace
 from math import inf, nan, nextafter
 from pathlib import Path
 from typing import Any
