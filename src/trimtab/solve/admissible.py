@@ -80,14 +80,11 @@ class Admissible:
         if options.get("free") is not None:
             return found
         price = options.get("price", 0.0)
-        toll = (
-            price
-            if isinstance(price, Toll)
-            else Toll(per_knob=np.broadcast_to(price, current.shape))
-        )
+        if not isinstance(price, Toll):
+            price = Toll(per_knob=np.broadcast_to(np.asarray(price, np.float64), current.shape))
         for state in self.safe:
             if bound.domain.contains(state):
-                value = bound.value(state) + toll.of(current, state)
+                value = bound.value(state) + price.of(current, state)
                 if value < found.value:
                     found = replace(found, state=state.copy(), value=value)
         return found
