@@ -190,7 +190,7 @@ def _health(table: Rounds, status: Status) -> str:
     if rules:
         body += page.table("Rules", ("rule", "when last judged"), rules)
     alarm = "" if status.last_alarm is None else f", the last {status.last_alarm:%Y-%m-%d %H:%M}"
-    cut = ", ".join(f"{name} {n:,} times" for name, n in status.cuts.items() if n)
+    cut = ", ".join(f"{name} {n:,} time{'s' * (n != 1)}" for name, n in status.cuts.items() if n)
     lines = [
         f"Alarms, because the system seemed to have changed: {status.alarms:,}{alarm}.",
         f"Wild measurements were cut: {cut}." if cut else "No wild measurement was cut.",
