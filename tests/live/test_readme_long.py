@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from tests.live.test_readme import blocks
+from tests.live.test_readme import BLOCK, ROOT, section
+from tests.live.tuners import Clock
 from trimtab.live import Spec
 from trimtab.live.spec.spec import example
 
@@ -17,19 +19,19 @@ ROUNDS, SETTLED, MOST_MOVES, LEAST_SHARE = 1000, 200, 30, 0.7
 
 
 def system() -> dict[str, Any]:
-    """The names of the README's my_system.py."""
-    (code,) = (content for _, content in blocks() if content.startswith("# my_system.py"))
+    """The names of the README's loop.py, up to the loop itself."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = (text for _, text in BLOCK.findall(section(page)) if text.startswith("# loop.py"))
     names: dict[str, Any] = {}
-    exec(compile(code, "my_system.py", "exec"), names)
+    exec(compile(code.partition("with tt.Tuner")[0], "loop.py", "exec"), names)
     return names
 
 
-def expected_loss(spec: Spec, values: dict[str, float]) -> float:
+def expected_loss(spec: Spec, values: Mapping[str, float]) -> float:
     """The loss at these values without noise."""
     names = system()
     names["noise"] = lambda mean, sd: mean
-    names["deploy"](values)
-    return float(spec.problem.weights @ spec.losses(names["measure"]()))
+    return float(spec.problem.weights @ spec.losses(names["measure"](**values)))
 
 
 @pytest.mark.slow
@@ -38,14 +40,15 @@ def test_a_thousand_rounds(tmp_path: Path) -> None:
     spec, names = Spec.parse(example()), system()
     losses: dict[tuple[float, ...], float] = {}
     path, reasons = [], []
-    with tt.Tuner(spec, storage=str(tmp_path / "a.db"), clock=names["clock"]) as tuner:
+    clock = Clock()
+    with tt.Tuner(spec, storage=str(tmp_path / "a.db"), clock=clock) as tuner:
         for _ in range(ROUNDS):
             decision = tuner.ask()
-            names["deploy"](decision.values)
-            tuner.tell(decision.id, names["measure"]())
+            clock.wait(minutes=15)
+            tuner.tell(decision.id, names["measure"](**decision.values))
             key = tuple(decision.values.values())
             if key not in losses:
-                losses[key] = expected_loss(spec, dict(decision.values))
+                losses[key] = expected_loss(spec, decision.values)
             path.append(losses[key])
             reasons.append(decision.reason)
         status = tuner.status()
