@@ -53,9 +53,15 @@ MATRIX: dict[tuple[str, str], set[str] | None] = {  # None: anybody, without a t
     ("POST", "/ofrep/v1/evaluate/flags/{key}"): FLAGS,
     ("GET", "/flagd/v1/flags.json"): FLAGS,
     ("GET", "/metrics"): SEE,
+    ("GET", "/"): SEE,
+    ("GET", "/tuners/{name}"): SEE,
+    ("POST", "/logout"): FLAGS,
+    **{("GET", path): None for path in ("/login", "/plotly.js", "/draw.js", "/report.css")},
+    ("POST", "/login"): None,
     ("GET", "/livez"): None,
     ("GET", "/readyz"): None,
 }
+PAGES = ("/", "/tuners/{name}", "/logout")
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 BODIES: dict[str, Any] = {
     "attach": {"values": {}},
@@ -104,10 +110,13 @@ def test_the_matrix_of_roles_and_operations(served: Running, role: str) -> None:
     for (method, path), allowed in MATRIX.items():
         headers = {} if role == "nobody" else {"authorization": f"Bearer {served.token(role)}"}
         found = status(served, headers, method, filled(path))
-        if allowed is None or role in allowed:
+        if path == "/login" and method == "POST":
+            assert found == 401  # without a token in the form
+        elif allowed is None or role in allowed:
             assert found not in (401, 403), (role, method, path, found)
         else:
-            assert found == (401 if role == "nobody" else 403), (role, method, path, found)
+            page = path in PAGES  # who is not known there is shown the way in
+            assert found == (403 if role != "nobody" else 303 if page else 401), (method, path)
 
 
 @pytest.mark.parametrize("role", ["viewer", "client", "operator"])

@@ -13,6 +13,7 @@ import typer
 from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
+from trimtab.cli.errata import errata
 from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(reproduce)
+app.command()(errata)
 app.command()(sweep)
 app.command()(init)
 app.command()(doctor)

@@ -351,6 +351,12 @@ class Tuner:
             learned = self._projection.learned.policy
             return restore(learned.problem, learned.snapshot())
 
+    def recorded_spec(self) -> Spec:
+        """The spec that the journal has now; `spec` is the one that this object was made with."""
+        with self._thread:
+            self._projection.follow(self._read)
+            return self._projection.tuner_state.spec
+
     def status(self) -> Status:
         """Where the tuner stands."""
         with self._follower.turn():

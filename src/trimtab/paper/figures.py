@@ -62,7 +62,7 @@ def require() -> None:
 def panels(
     count: int, *, columns: int, size: tuple[float, float] = PANEL
 ) -> tuple[Canvas, list[Axes]]:
-    """A canvas with so many panels, at most `columns` side by side, in our style."""
+    """A canvas with this number of panels, at most `columns` side by side, in our style."""
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 

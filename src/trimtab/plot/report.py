@@ -38,22 +38,30 @@ def report(source: Source, *, extra: Sequence[Section] = (), lead: str = "") -> 
     """
     with tuner_of(source) as tuner:
         table, status = rounds(tuner), tuner.status()
-        moves = moves_of(table)
-        sections = [*extra, Section("now", "Now", _now(tuner, status))]
-        if table.first.size:
-            sections += [
-                Section("timeline", "Timeline", _timeline(tuner, table)),
-                Section("worth", "Was it worth it?", _worth(table)),
-                Section("moves", "Moves, promised and realised", _moves(moves)),
-                Section("known", "What is known", _known(tuner, table)),
-            ]
-        sections.append(Section("health", "Health", _health(table, status)))
+        sections = [*extra, *_sections(tuner, table, status)]
     return page.page(
         title=f"{tuner.name}: what trimtab did",
-        lead=lead or _lead(table, status, moves),
+        lead=lead or _lead(table, status, moves_of(table)),
         sections=sections,
         foot=f"Made by trimtab {__version__} from the journal, events 1 to {status.events:,}.",
     )
+
+
+def sections_of(tuner: Tuner) -> list[Section]:
+    """The sections of a tuner's report, for a page that shows more than that."""
+    return _sections(tuner, rounds(tuner), tuner.status())
+
+
+def _sections(tuner: Tuner, table: Rounds, status: Status) -> list[Section]:
+    sections = [Section("now", "Now", _now(tuner, status))]
+    if table.first.size:
+        sections += [
+            Section("timeline", "Timeline", _timeline(tuner, table)),
+            Section("worth", "Was it worth it?", _worth(table)),
+            Section("moves", "Moves, promised and realised", _moves(moves_of(table))),
+            Section("known", "What is known", _known(tuner, table)),
+        ]
+    return [*sections, Section("health", "Health", _health(table, status))]
 
 
 def _lead(table: Rounds, status: Status, moves: Sequence[Move]) -> str:

@@ -28,7 +28,7 @@ FEW = 4  # losses that a segment needs before it is compared
 RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings, and the rounds
 #                                after which this limit begins to grow
 DOUBT = 3.0  # standard deviations at which a criterion is doubted, if anything rings
-SEVERAL, SHARE = 3, 0.34  # so many criteria or more ring together if this share is doubted
+SEVERAL, SHARE = 3, 0.34  # with at least 3 criteria, all that are doubted ring if this share is
 OFTEN = 8  # rounds between two tests, at most
 
 

@@ -20,9 +20,11 @@ from trimtab.serve import health
 from trimtab.serve.access.authentication import rule
 from trimtab.serve.access.door import Door
 from trimtab.serve.api import administration, reads, verbs
+from trimtab.serve.api.answers import refusals
 from trimtab.serve.api.models import Problem
 from trimtab.serve.flags import endpoints
 from trimtab.serve.metrics import Measured
+from trimtab.serve.page import pages
 from trimtab.serve.problems import handle_errors
 from trimtab.serve.service import Service
 from trimtab.serve.settings import Settings
@@ -30,7 +32,7 @@ from trimtab.serve.settings import Settings
 DESCRIPTION = """Tuners over HTTP. A request carries a token: `Authorization: Bearer trimtab_...`.
 `x-permission` of an operation says what the token's role must allow. Errors are problem+json
 (RFC 9457), in the words of the command line."""
-PARTS = (verbs, reads, administration, endpoints, health)
+PARTS = (verbs, reads, administration, endpoints, health, pages)
 SCHEME = {"type": "http", "scheme": "bearer", "description": "trimtab_..., given by an admin"}
 
 
@@ -72,11 +74,12 @@ def create_app(
     for router in routers:
         app.include_router(router)
 
-    @app.get("/api/v1/openapi.json", tags=["reading"], **rule("flags"))
+    @app.get("/api/v1/openapi.json", responses=refusals(), tags=["reading"], **rule("flags"))
     def document() -> Response:
         """This document."""
         return JSONResponse(document_of(app))
 
+    pages.mount_files(app)
     refuse_unruled(app.routes, *(router.routes for router in routers))
     app.add_middleware(Measured)
     app.add_middleware(Door, settings=settings)

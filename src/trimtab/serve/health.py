@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import JSONResponse, Response
@@ -11,20 +9,20 @@ from starlette.responses import JSONResponse, Response
 from trimtab import __version__
 from trimtab.errors import TrimtabError
 from trimtab.serve.access.authentication import rule
+from trimtab.serve.api.answers import refusals
 from trimtab.serve.problems import problem
 from trimtab.serve.service import Served
 
 router = APIRouter(tags=["health"])
-READY: dict[int | str, Any] = {503: {"description": "not ready: draining, or without its store"}}
 
 
-@router.get("/livez", **rule("anyone"))
+@router.get("/livez", responses=refusals(), **rule("anyone"))
 def alive() -> Response:
     """Whether the process answers at all; restart it if it does not."""
     return JSONResponse({"alive": True, "version": __version__})
 
 
-@router.get("/readyz", responses=READY, **rule("anyone"))
+@router.get("/readyz", responses=refusals(), **rule("anyone"))
 def ready(service: Served) -> Response:
     """Whether requests are welcome; send them elsewhere if they are not."""
     if service.draining:
@@ -36,7 +34,7 @@ def ready(service: Served) -> Response:
     return JSONResponse({"ready": True})
 
 
-@router.get("/metrics", responses={200: {"content": {"text/plain": {}}}}, **rule("see"))
+@router.get("/metrics", responses=refusals(media="text/plain"), **rule("see"))
 def metrics(service: Served) -> Response:
     """The figures of this replica, for Prometheus."""
     return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)

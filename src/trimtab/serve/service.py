@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from trimtab.serve.access.authentication import Gate
 from trimtab.serve.access.tokens import Tokens
 from trimtab.serve.metrics import Metrics
+from trimtab.serve.page.figures import Figures
 from trimtab.serve.settings import Settings
 from trimtab.serve.tables import Tables
 from trimtab.serve.tuners import OpenTuners
@@ -38,6 +39,7 @@ class Service:
         )
         self.watch = Watch(self.tables, seconds=settings.poll, most=settings.streams)
         self.metrics = Metrics(self.tuners, self.watch)
+        self.figures = Figures()
         self.draining = False
 
     def drain(self) -> None:

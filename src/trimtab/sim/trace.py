@@ -250,7 +250,7 @@ class Recorder:
         self._bounds.append((now, certificate.bound, certificate.certified))
 
     def played(self, state: Array, rounds: int, *, rate: float, best: float) -> None:
-        """So many rounds were played at the state, at an expected loss of `rate` each."""
+        """`rounds` rounds were played at the state, at an expected loss of `rate` each."""
         changed = np.flatnonzero(state != self._state)
         before = self._ends[-1] if self._ends else 0
         new = changed.size > 0 or not self._ends or self._split

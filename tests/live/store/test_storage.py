@@ -200,8 +200,16 @@ def test_a_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
 
 # Nothing in a file is ever executed.
 
-UNSAFE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
-EXECUTES = {"eval", "exec", "compile", "__import__"}
+UNSAFE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+EXECUTES = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+}
 
 
 def test_no_pickle_no_eval_no_unsafe_loader() -> None:

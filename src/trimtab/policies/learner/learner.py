@@ -259,7 +259,7 @@ class Learner:
         return (self.seed + self.solved) % 2**63
 
     def updated(self, state: Array, solves: int) -> None:
-        """So many local updates were made, and this state is deployed; it was measured, too."""
+        """Local updates have deployed this state and measured it."""
         self.state = read_only(state)
         self.solved += solves
         self.account.know(None, certified=False)

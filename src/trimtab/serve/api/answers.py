@@ -22,6 +22,7 @@ from trimtab.serve.tables import microseconds_now
 
 REPLAYED = {"idempotency-replayed": "true"}
 ERRORS = {
+    400: "the request cannot be read",
     401: "no valid token",
     403: "no right to do it",
     404: "no such tuner or decision",
@@ -35,12 +36,17 @@ ERRORS = {
 
 def documented(model: type[BaseModel], *errors: int, status: int = 200) -> dict[int | str, Any]:
     """What the document says of an endpoint's answers."""
-    always = (401, 403, 413, 422, 429, 503)
-    problems: dict[int | str, Any] = {
+    return {**refusals(*errors), status: {"model": model}}
+
+
+def refusals(*errors: int, media: str | None = None) -> dict[int | str, Any]:
+    """What the document says of faults; `media` is that of the answer if it is no JSON."""
+    always = (400, 401, 403, 413, 422, 429, 503)
+    found: dict[int | str, Any] = {
         code: {"description": ERRORS[code], "content": {MEDIA: {"schema": _ref(Problem)}}}
         for code in sorted({*always, *errors})
     }
-    return {status: {"model": model}, **problems}
+    return found if media is None else {**found, 200: {"content": {media: {}}, "description": "OK"}}
 
 
 def _ref(model: type[BaseModel]) -> dict[str, str]:

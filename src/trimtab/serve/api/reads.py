@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header
 from starlette.concurrency import run_in_threadpool
@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from trimtab.errors import NotFound
 from trimtab.serve.access.authentication import Who, rule
 from trimtab.serve.api import models
-from trimtab.serve.api.answers import documented, line, shown
+from trimtab.serve.api.answers import documented, line, refusals, shown
 from trimtab.serve.api.parameters import (
     After,
     AfterName,
@@ -30,10 +30,7 @@ from trimtab.serve.watch import Listener
 
 router = APIRouter(prefix="/api/v1", tags=["reading"])
 QUIET = 15.0  # seconds after which a stream says that it is alive
-STREAM: dict[int | str, Any] = {
-    **documented(models.Given, 404),
-    200: {"content": {"text/event-stream": {}}, "description": "Events as they happen."},
-}
+STREAM = refusals(404, media="text/event-stream")
 
 
 @router.get("/whoami", responses=documented(models.WhoGiven), **rule("flags"))
@@ -58,9 +55,8 @@ def status(name: TunerName, service: Served) -> Response:
 @router.get("/tuners/{name}/spec", responses=documented(models.SpecGiven, 404), **rule("see"))
 def spec(name: TunerName, service: Served) -> Response:
     """The spec that the journal has."""
-    tuner = service.tuners.get(name)
-    tuner.status()  # reads what is new
-    return shown({k: v for k, v in tuner.spec.to_dict().items() if k != "storage"})
+    found = service.tuners.get(name).recorded_spec()
+    return shown({k: v for k, v in found.to_dict().items() if k != "storage"})
 
 
 @router.get(

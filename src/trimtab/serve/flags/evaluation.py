@@ -48,7 +48,7 @@ def flags_of(tuner: Tuner) -> list[Flag]:
         variant, why = last.id, last.reason
         standard = "TARGETING_MATCH" if chosen else "STATIC"
     about = {"tuner": tuner.name, "mode": status.mode, "why": why}
-    units = {knob.name: knob.unit for knob in tuner.spec.knobs}
+    units = {knob.name: knob.unit for knob in tuner.recorded_spec().knobs}
     return [
         Flag(
             key=f"{tuner.name}.{knob}",
