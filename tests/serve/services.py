@@ -47,7 +47,9 @@ class Running:
         """A token of this role, the same one each time."""
         key = name or (role if tuner is None else f"{role} of {tuner}")
         if key not in self.tokens:
-            self.tokens[key] = self.service.tokens.add(key, role, tuner=tuner, by="test")[0]
+            taken = any(token.name == key for token in self.service.tokens.all())
+            given = f"{key} {self.http.base_url.port}" if taken else key  # by another replica
+            self.tokens[key] = self.service.tokens.add(given, role, tuner=tuner, by="test")[0]
         return self.tokens[key]
 
     def send(

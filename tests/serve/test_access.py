@@ -38,7 +38,7 @@ MATRIX: dict[tuple[str, str], set[str] | None] = {  # None: anybody, without a t
             *("approve", "reject", "warm-start"),
         )
     },
-    **{("GET", f"{T}{part}"): SEE for part in ("", "/spec", "/history", "/events")},
+    **{("GET", f"{T}{part}"): SEE for part in ("", "/spec", "/history", "/events", "/loop")},
     ("GET", f"{T}/decisions/{{decision_id}}"): SEE,
     ("GET", "/api/v1/tuners"): SEE,
     ("GET", "/api/v1/events"): SEE,
@@ -46,6 +46,7 @@ MATRIX: dict[tuple[str, str], set[str] | None] = {  # None: anybody, without a t
     ("GET", "/api/v1/openapi.json"): FLAGS,
     ("POST", "/api/v1/tuners"): ADMINISTER,
     ("PUT", f"{T}/spec"): ADMINISTER,
+    ("PUT", f"{T}/loop"): ADMINISTER,
     ("GET", "/api/v1/tokens"): ADMINISTER,
     ("POST", "/api/v1/tokens"): ADMINISTER,
     ("DELETE", "/api/v1/tokens/{token}"): ADMINISTER,
@@ -71,6 +72,7 @@ BODIES: dict[str, Any] = {
     "reject": {"decision_id": "shop-9"},
     "warm-start": {"table": {}},
     "spec": {"spec": ""},
+    "loop": {"on": False},
     "tuners": {"spec": ""},
     "tokens": {"name": "x", "role": "nobody"},
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,6 +38,15 @@ def serve(
     open_tuners: Annotated[int, typer.Option(min=1, help="Tuners kept in memory.")] = 256,
     most_tuners: Annotated[int, typer.Option(min=1, help="Tuners in the store.")] = 10_000,
     connections: Annotated[int, typer.Option(min=1, help="Connections to the store.")] = 4,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Threads that run loops of tuners with a source and target.")
+    ] = 0,
+    local: Annotated[
+        bool, typer.Option("--local", help="Loops may run programs and read files here.")
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Tune a simulated system, in a store of its own.")
+    ] = False,
     drain: Annotated[
         float, typer.Option(min=0.0, help="Seconds of 'not ready' before the end.")
     ] = 0.0,
@@ -45,6 +55,9 @@ def serve(
     from trimtab.serve.server import listening, server
     from trimtab.serve.settings import LOOPBACK, Settings
 
+    stack = ExitStack()
+    if demo:
+        storage = f"{stack.enter_context(TemporaryDirectory(prefix='trimtab-demo-'))}/demo.db"
     settings = Settings(
         storage=storage,
         hosts=(*LOOPBACK, *(host_name or ())),
@@ -52,19 +65,28 @@ def serve(
         connections=connections,
         open_tuners=open_tuners,
         most_tuners=most_tuners,
+        workers=workers,
+        local=local,
         drain=drain,
     )
-    with listening(host, port) as socket:
+    with stack, listening(host, port) as socket:
         program = server(
             settings, host=host, port=port, certificate=certificate, key=key, proxy=proxy
         )
         scheme = "https" if certificate else "http"
         place = f"[{host}]" if ":" in host else host
-        typer.echo(f"trimtab serves {scheme}://{place}:{socket.getsockname()[1]}")
+        url = f"{scheme}://{place}:{socket.getsockname()[1]}"
+        typer.echo(f"trimtab serves {url}")
         if (secret := program.service.tokens.first()) is not None:
-            typer.echo(f"the first admin's token, shown this once: {secret}")
+            typer.echo(f"log in, as the first admin; this is shown once: {url}/login#{secret}")
         else:
             typer.echo("log in with a token that you were given; `trimtab token add` gives others")
+        if demo:
+            from trimtab.serve.demo import Demo
+
+            played = Demo(program.service.tuners, program.service.watch)
+            played.start()
+            stack.callback(played.stop)
         program.run(sockets=[socket])
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
@@ -50,6 +51,7 @@ def create_app(
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
         watching = asyncio.create_task(service.watch.run())
+        service.fleet.start()
         try:
             yield
         finally:
@@ -57,7 +59,7 @@ def create_app(
             watching.cancel()
             with suppress(asyncio.CancelledError):
                 await watching
-            service.close()
+            await run_in_threadpool(service.close)
 
     app = FastAPI(
         title="trimtab",

@@ -115,7 +115,8 @@ def listening(host: str, port: int) -> socket.socket:
         InvalidInput: the port is taken, or the address is none of this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family)
+    # asyncio sends small answers at once only on sockets that say that they are TCP; else 40 ms.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

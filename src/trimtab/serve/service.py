@@ -10,12 +10,14 @@ from fastapi import Depends, Request
 
 from trimtab.serve.access.authentication import Gate
 from trimtab.serve.access.tokens import Tokens
+from trimtab.serve.fleet import Fleet
 from trimtab.serve.metrics import Metrics
 from trimtab.serve.page.figures import Figures
 from trimtab.serve.settings import Settings
 from trimtab.serve.tables import Tables
 from trimtab.serve.tuners import OpenTuners
 from trimtab.serve.watch import Watch
+from trimtab.serve.work import Work
 
 
 class Service:
@@ -40,6 +42,14 @@ class Service:
         self.watch = Watch(self.tables, seconds=settings.poll, most=settings.streams)
         self.metrics = Metrics(self.tuners, self.watch)
         self.figures = Figures()
+        self.work = Work(self.tables, most=settings.most_loops)
+        self.fleet = Fleet(
+            self.work,
+            self.tuners,
+            self.metrics,
+            workers=settings.workers,
+            local=settings.local,
+        )
         self.draining = False
 
     def drain(self) -> None:
@@ -48,7 +58,8 @@ class Service:
         self.watch.close()
 
     def close(self) -> None:
-        """End the connections to the store."""
+        """Finish the steps of loops, and end the connections to the store."""
+        self.fleet.stop()
         self.tuners.close()
         self.tables.close()
 

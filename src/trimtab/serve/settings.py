@@ -24,6 +24,9 @@ class Settings:
         burst: requests of one token at once.
         stranger_rate: requests a second of one address without a valid token, on average.
         stranger_burst: the same, at once.
+        workers: threads that run loops of the fleet; 0 leaves that to other replicas.
+        most_loops: how many tuners of the store may be run by workers.
+        local: whether loops may run programs and read files on this machine.
         streams: connections that listen for events, of this replica.
         poll: seconds between two looks for events that other replicas have written.
         session: seconds until somebody must log in to the page again.
@@ -43,6 +46,9 @@ class Settings:
     burst: int = 400
     stranger_rate: float = 5.0
     stranger_burst: int = 20
+    workers: int = 0
+    most_loops: int = 2_000
+    local: bool = False
     streams: int = 200
     poll: float = 0.5
     session: float = 12 * 3600.0

@@ -13,6 +13,8 @@ from trimtab.serve.access.authentication import Who, rule
 from trimtab.serve.api import models
 from trimtab.serve.api.answers import Do, documented, shown
 from trimtab.serve.api.parameters import TunerName
+from trimtab.serve.api.reads import loop_of
+from trimtab.serve.fleet import runnable
 from trimtab.serve.service import Served, Service
 from trimtab.serve.tuners import spec_in
 
@@ -38,6 +40,20 @@ def change(name: TunerName, body: models.SpecText, do: Do, service: Served, who:
     """Change what may change of a spec: limits, constraints, units, start values."""
     service.tuners.get(name)  # it must be there
     return do(body, lambda: _begun(service, body, who, name))
+
+
+@router.put(
+    "/tuners/{name}/loop", responses=documented(models.LoopGiven, 404), **rule("administer")
+)
+def switch(name: TunerName, body: models.Switch, service: Served) -> Response:
+    """Have workers run the tuner's loop (`[source]`, `[target]`), or not any more."""
+    spec = service.tuners.get(name).recorded_spec()
+    if body.on:
+        runnable(spec, local=service.settings.local)
+        service.work.add(name)
+    else:
+        service.work.remove(name)
+    return shown(loop_of(service, name))
 
 
 @router.get("/tokens", responses=documented(models.TokensGiven), **rule("administer"))

@@ -113,6 +113,13 @@ class SpecText(Request):
     shadow: bool | None = Field(None, description="Only propose; as before if left out.")
 
 
+class Switch(Request):
+    """Whether workers run a tuner's loop."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"on": True}]})
+    on: bool
+
+
 class NewToken(Request):
     """To whom a token is given, and for what."""
 
@@ -216,6 +223,13 @@ class WarmStarted(Given):
     """What came of a table."""
 
     observations: int
+
+
+class LoopGiven(Given):
+    """Whether workers run the tuner's loop, and which replica's does now."""
+
+    on: bool
+    worker: str | None
 
 
 class WhoGiven(Given):

@@ -59,6 +59,19 @@ def spec(name: TunerName, service: Served) -> Response:
     return shown({k: v for k, v in found.to_dict().items() if k != "storage"})
 
 
+@router.get("/tuners/{name}/loop", responses=documented(models.LoopGiven, 404), **rule("see"))
+def loop(name: TunerName, service: Served) -> Response:
+    """Whether workers of the service run the tuner's loop."""
+    service.tuners.get(name)  # it must be there
+    return shown(loop_of(service, name))
+
+
+def loop_of(service: Service, name: str) -> dict[str, object]:
+    """What is known of a tuner's loop."""
+    share = service.work.get(name)
+    return {"on": share is not None, "worker": None if share is None else share.worker}
+
+
 @router.get(
     "/tuners/{name}/decisions/{decision_id}",
     responses=documented(models.ExplanationGiven, 404),

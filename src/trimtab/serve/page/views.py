@@ -25,7 +25,7 @@ LOOKS = {"tuning": "good", "paused": "fair", "manual": "fair", "rollback": "bad"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class TunerLine:
     """A tuner in the list of all."""
 
     name: str
@@ -42,7 +42,7 @@ class Line:
 class Overview:
     """A page of tuners."""
 
-    lines: list[Line]
+    lines: list[TunerLine]
     total: int
     next: str | None
 
@@ -89,11 +89,11 @@ def overview_of(service: Service, who: Identity, after: str) -> Overview:
     return Overview(lines=[_line(service, name) for name in names], total=total, next=more)
 
 
-def _line(service: Service, name: str) -> Line:
+def _line(service: Service, name: str) -> TunerLine:
     try:
         status = service.tuners.get(name).status()
     except TrimtabError as error:  # one that cannot be read must not hide the others
-        return Line(
+        return TunerLine(
             name=name,
             mode="unreadable",
             look="bad",
@@ -104,7 +104,7 @@ def _line(service: Service, name: str) -> Line:
             status=None,
         )
     values = ", ".join(f"{knob} {x:.4g}" for knob, x in list(status.values.items())[:4])
-    return Line(
+    return TunerLine(
         name=name,
         mode=WORDS[status.mode] + (", shadow" if status.shadow else ""),
         look=_look(status),

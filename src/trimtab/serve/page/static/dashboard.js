@@ -146,6 +146,14 @@
     location.href = "/login";
   });
 
+  // The link that is printed at the first start has the token behind its #, which is never sent.
+  const field = document.getElementById("token");
+  if (field && location.hash.startsWith("#trimtab_")) {
+    field.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    field.form.requestSubmit();
+  }
+
   remember(document); // this script runs before anything is drawn
   if (live) listen();
 })();
