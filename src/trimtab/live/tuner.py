@@ -353,8 +353,8 @@ class Tuner:
 
     def recorded_spec(self) -> Spec:
         """The spec that the journal has now; `spec` is the one that this object was made with."""
-        with self._thread:
-            self._projection.follow(self._read)
+        with self._follower.turn():
+            self._follower.follow()
             return self._projection.tuner_state.spec
 
     def status(self) -> Status:

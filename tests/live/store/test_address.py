@@ -91,8 +91,8 @@ def test_a_password_is_in_no_byte_that_is_written_or_printed(
     run = CliRunner()
     for command in ("check", "export", "upgrade"):
         seen.append(run.invoke(app, ["storage", command, url]).output)
-    for command in (["status"], ["history", "--json"], ["explain", "last"]):
-        seen.append(run.invoke(app, [command[0], str(file), *command[1:]]).output)
+    for words in (["status"], ["history", "--json"], ["explain", "last"]):
+        seen.append(run.invoke(app, [words[0], str(file), *words[1:]]).output)
     for broken in (
         url.replace("host=", "host=/nowhere"),
         url.replace("postgres?", "nobody?"),

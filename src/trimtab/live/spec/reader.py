@@ -22,6 +22,7 @@ from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file
 PLAIN = ("name", "storage", "baseline_observations", "mode")  # keys that are taken as they are
+MOST_DOTS = 500  # in a line
 DURATIONS = ("per", "stabilize_for", "budget_per")
 
 T = TypeVar("T")
@@ -50,6 +51,11 @@ def text_of(path: str | Path) -> str:
 
 def tables_of(text: str) -> tuple[dict[str, Any], list[Fault]]:
     """The tables of a TOML text, or the fault that keeps it from being read."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if (
+            line.count(".") > MOST_DOTS
+        ):  # the parser's memory grows with the square of a name's dots
+            return {}, [Fault("", f": no TOML: line {number} has more than {MOST_DOTS} dots")]
     try:
         return tomllib.loads(text), []
     except RecursionError:

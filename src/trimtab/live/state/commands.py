@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.errors import Conflict, InvalidInput
 from trimtab.live.state.tuner_state import State, TunerState
 
+ROLLED_BACK = "rolled back by hand"  # why a tuner is paused
 LONGEST_WHY = 500  # characters of a reason
 
 Entry = tuple[str, dict[str, Any]]  # kind and payload of an event to be
@@ -44,12 +45,14 @@ def resume(tuner_state: TunerState) -> list[Entry]:
 
 
 def rollback(tuner_state: TunerState) -> list[Entry]:
-    """Go back to the last good state other than this one."""
-    if (
-        tuner_state.forced_move is not None
-        and tuner_state.forced_move.kind == "rollback"
-        and tuner_state.paused
-    ):
+    """Go back to the last good state other than this one.
+
+    The same order again has no effect until somebody resumes, also when it is carried out: whoever
+    got no answer repeats it, and does not mean to go back twice.
+    """
+    forced_move, paused = tuner_state.forced_move, tuner_state.paused
+    under_way = forced_move is not None and forced_move.kind == "rollback" and paused
+    if under_way or (forced_move is None and paused == ROLLED_BACK):
         return []
     goals = [state for state in tuner_state.good if state != tuner_state.state]
     if not goals:

@@ -172,14 +172,12 @@ class Projection:
 def _unlearnable(tuner: str, number: int, error: Exception) -> Damaged:
     return Damaged(
         f"tuner {tuner!r}: what event {number} says cannot be learned ({type(error).__name__}: "
-        f"{error}); take it back by `trimtab storage retract URL --tuner {tuner} --event {number}`"
+        f"{error}); restore a copy, or use the version that wrote it"
     )
 
 
 def _foreign(event: Event, error: Exception) -> Damaged:
     return Damaged(
         f"tuner {event.tuner!r}: event {event.number} ({event.kind}) is not one that this version "
-        f"of trimtab writes ({type(error).__name__}: {error}); use the version that wrote it, or "
-        f"take a tell back by `trimtab storage retract URL --tuner {event.tuner} "
-        f"--event {event.number}`"
+        f"of trimtab writes ({type(error).__name__}: {error}); use the version that wrote it"
     )
