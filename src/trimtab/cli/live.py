@@ -172,11 +172,17 @@ def resume(
 
 
 def rollback(
-    spec: SpecPath, actor: Actor = None, storage: Storage = None, as_json: Json = False
+    spec: SpecPath,
+    best: Annotated[
+        bool, typer.Option("--best", help="To the good state of the least known loss.")
+    ] = False,
+    actor: Actor = None,
+    storage: Storage = None,
+    as_json: Json = False,
 ) -> None:
     """Go back to the last good state with the next decisions, and pause there."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.rollback()
+        tuner.rollback(best=best)
         _status(tuner, as_json)
 
 

@@ -254,13 +254,22 @@ class Tuner:
         """Tune again from where the system is now: nothing moves until the next look."""
         self._act(lambda tuner_state, read, now: commands.resume(tuner_state), actor, why)
 
-    def rollback(self, *, actor: str | None = None, why: str | None = None) -> None:
+    def rollback(
+        self, *, best: bool = False, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Go back to the last good state other than this one, within the guards, and pause there.
 
+        The same call again has no effect before `resume`.
+
+        Args:
+            best: whether to go to the good state of the least known loss instead.
+            actor: who wants it.
+            why: and why.
+
         Raises:
-            Conflict: no other good state is known.
+            Conflict: no such good state is known.
         """
-        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state), actor, why)
+        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state, best), actor, why)
 
     def approve(
         self, decision_id: str, *, actor: str | None = None, why: str | None = None

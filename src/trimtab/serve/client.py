@@ -114,9 +114,9 @@ class Client:
         """Tune again from where the system is now."""
         return self._ordered("resume", {"why": why})
 
-    def rollback(self, *, why: str | None = None) -> Status:
-        """Go back to the last good state other than this one, and pause there."""
-        return self._ordered("rollback", {"why": why})
+    def rollback(self, *, best: bool = False, why: str | None = None) -> Status:
+        """Go back to the last good state other than this one, or to the best; and pause there."""
+        return self._ordered("rollback", {"best": best, "why": why})
 
     def approve(self, decision_id: str, *, why: str | None = None) -> Status:
         """Carry out what a decision has proposed."""
@@ -270,7 +270,7 @@ def _decision(plain: Mapping[str, Any]) -> Decision:
 
 
 def _status(plain: Mapping[str, Any]) -> Status:
-    return _of(Status, plain, waits=tuple(plain["waits"]))
+    return Status.from_dict(plain)
 
 
 def _row(plain: Mapping[str, Any]) -> HistoryRow:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.errors import Conflict, InvalidInput
+from trimtab.live.state.guardrails import best_good
 from trimtab.live.state.tuner_state import State, TunerState
 
-ROLLED_BACK = "rolled back by hand"  # why a tuner is paused
 LONGEST_WHY = 500  # characters of a reason
 
 Entry = tuple[str, dict[str, Any]]  # kind and payload of an event to be
@@ -44,20 +44,21 @@ def resume(tuner_state: TunerState) -> list[Entry]:
     return [("resume", {})] if idle else []
 
 
-def rollback(tuner_state: TunerState) -> list[Entry]:
-    """Go back to the last good state other than this one.
-
-    The same order again has no effect until somebody resumes, also when it is carried out: whoever
-    got no answer repeats it, and does not mean to go back twice.
-    """
-    forced_move, paused = tuner_state.forced_move, tuner_state.paused
-    under_way = forced_move is not None and forced_move.kind == "rollback" and paused
-    if under_way or (forced_move is None and paused == ROLLED_BACK):
+def rollback(tuner_state: TunerState, best: bool) -> list[Entry]:
+    """Go back to the last good state other than this one, or to the best; once until `resume`."""
+    which = "best" if best else "last"
+    if tuner_state.rolled_back == which:
         return []
-    goals = [state for state in tuner_state.good if state != tuner_state.state]
+    here = tuner_state.state
+    goals = [each.state for each in tuner_state.good if each.state != here]
+    if best:
+        found = best_good(tuner_state)
+        if found is None:
+            raise Conflict("nothing is known yet of the loss of any good state; leave best out")
+        goals = [found.state]
     if not goals:
         raise Conflict("no good state other than this one is known; use override")
-    return [("rollback", {"state": goals[-1]})]
+    return [("rollback", {"state": goals[-1], "which": which})]
 
 
 def merged(tuner_state: TunerState, values: Mapping[str, float]) -> State:

@@ -10,7 +10,7 @@
 | correct | decision, metrics: they are to replace what was told, None takes it back |
 | amend | through: corrections up to this event are in effect from here on |
 | warm | rows: state, losses, counts |
-| attach, override, rollback | state |
+| attach, override, rollback | state; which: the last or the best good one |
 | approve, reject | decision: which proposal; state: what it proposes |
 | pause, resume | why |
 
@@ -35,6 +35,7 @@ from trimtab.live.state.tuner_state import (
     MOST_MOVES,
     Epoch,
     ForcedMove,
+    Good,
     Proposal,
     State,
     Trial,
@@ -77,7 +78,7 @@ def begun(event: Event) -> TunerState:
         moves=[[] for _ in spec.knobs],
         spent=[0.0] * len(spec.knobs),
         verdicts=[Verdict() for _ in spec.constraints],
-        good=[start],
+        good=[Good(start)],
     )
 
 
@@ -114,6 +115,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
                 ForcedMove("manual", payload["state"]),
                 event.number,
             )
+            tuner_state.rolled_back = None
             tuner_state.proposal = None
             return [Drop()]
         case "rollback":
@@ -123,6 +125,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
             )
             tuner_state.rollbacks += 1
             tuner_state.paused = "rolled back by hand"
+            tuner_state.rolled_back = payload.get("which", "last")
             tuner_state.proposal = None
             return [Drop()]
         case "approve":
@@ -137,6 +140,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
             tuner_state.paused = payload["why"]
         case "resume":
             tuner_state.paused = tuner_state.forced_move = tuner_state.proposal = None
+            tuner_state.rolled_back = None
             tuner_state.strikes = tuner_state.wait_until = 0
             for verdict in tuner_state.verdicts:
                 verdict.breaches = 0
@@ -165,6 +169,11 @@ def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
         tuner_state.changes += 1
     if "look" in payload:
         tuner_state.looked = event.number
+        look = payload["look"]
+        if look["cause"] == "alarm":
+            tuner_state.alarms, tuner_state.last_alarm = tuner_state.alarms + 1, tuner_state.now
+        for name in look.get("cut", ()):
+            tuner_state.cuts[name] = tuner_state.cuts.get(name, 0) + 1
     forced_move = tuner_state.forced_move
     if forced_move is not None and forced_move.kind != "manual" and payload.get("done"):
         tuner_state.forced_move = None
@@ -201,10 +210,10 @@ def _await(tuner_state: TunerState) -> list[Lesson]:
 
 def _attach(tuner_state: TunerState, state: State, number: int) -> list[Lesson]:
     _deploy(tuner_state, state, number, tuner_state.round + 1)
-    tuner_state.forced_move = tuner_state.proposal = None
+    tuner_state.forced_move = tuner_state.proposal = tuner_state.rolled_back = None
     tuner_state.urgent = number
     if tuner_state.tells == 0:  # that is where the system began
-        tuner_state.origin, tuner_state.good = state, [state]
+        tuner_state.origin, tuner_state.good = state, [Good(state)]
     return [Deploy(state, keep=False, reported=False)]
 
 
@@ -278,6 +287,7 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     lessons: list[Lesson] = guardrails.watched(tuner_state, state, trial.told, fresh, steady)
     if steady:
         losses, counts = lesson_of(tuner_state.spec, fresh)
+        guardrails.credit(tuner_state, state, losses, counts)
         if trial.awaited:  # what was not told yet may still come
             counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)

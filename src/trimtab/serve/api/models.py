@@ -64,6 +64,12 @@ class Reason(Request):
     why: str | None = Field(None, max_length=LONGEST_WHY, description="For those who wonder later.")
 
 
+class Back(Reason):
+    """Which good state to go back to."""
+
+    best: bool = Field(False, description="The one of the least known loss, not the last one.")
+
+
 class Set(Reason):
     """Values of some or all knobs, in their units."""
 
