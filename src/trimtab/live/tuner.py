@@ -11,12 +11,8 @@ from typing import Any, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
-<<<<<<< HEAD
-from trimtab.errors import NotFound
-=======
 from trimtab.display import displayed
-from trimtab.errors import InvalidInput, NotFound, TrimtabError
->>>>>>> main
+from trimtab.errors import NotFound
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
 from trimtab.live.history import HistoryRow, Source
@@ -414,26 +410,12 @@ class Tuner:
         )
         return decision_of(tuner_state.spec, event, state)
 
-<<<<<<< HEAD
-=======
-    def _save(self) -> None:
-        """Keep a snapshot now and then; it is a cache, so that a failure is no matter."""
-        if self._projection.number - self._saved >= SNAPSHOT_EVERY:
-            self._step("before snapshot")
-            with suppress(Unavailable):
-                self._journal.save_snapshot(
-                    self.name, number=self._projection.number, content=self._projection.content()
-                )
-                self._saved = self._projection.number
-            self._step("after snapshot")
-
     def plot(self) -> Any:
         """The knobs over the rounds, as `plot.knobs` draws them."""
         from trimtab import plot  # a room to the right, at its first use
 
         return plot.knobs(self)
 
->>>>>>> main
     def close(self) -> None:
         """End the connection to the journal, unless others share it."""
         if not self._shared:
