@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.display import displayed
-from trimtab.errors import NotFound
+from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
 from trimtab.live.history import HistoryRow, Source
