@@ -1,9 +1,9 @@
 """The journal: how long an acknowledged append takes, and how many bytes an event needs.
 
 Each append is one event of eight losses after the last one, committed and forced to the disk
-before it returns; each process has a tuner of its own. The times are those the caller sees. PostgreSQL
-runs on the same machine, by a socket, with fsync on, from tests/postgres.py; pgbench inserts rows of
-the same size with as many clients in the same run. The disk's own time for a small forced write is
+before it returns; each process has a tuner of its own. The times are those the caller sees.
+PostgreSQL runs on the same machine, by a socket, with fsync on, from tests/postgres.py; pgbench
+inserts rows of the same size with as many clients in the same run. The disk's own time for a small forced write is
 printed beside them.
 
     python benchmarks/journal.py [folder]
@@ -131,20 +131,9 @@ def pgbench(server: Server) -> None:
     for clients in (1, 8):
         ran = subprocess.run(
             [
-                program,
-                "-n",
-                "-c",
-                str(clients),
-                "-j",
-                "2",
-                "-T",
-                "6",
-                "-M",
-                "prepared",
-                "-f",
-                script,
-            ]
-            + ["-h", str(server.folder), "-U", "postgres", "postgres"],
+                *(program, "-n", "-c", str(clients), "-j", "2", "-T", "6", "-M", "prepared"),
+                *("-f", script, "-h", str(server.folder), "-U", "postgres", "postgres"),
+            ],
             capture_output=True,
             text=True,
             check=True,

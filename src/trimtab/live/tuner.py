@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
+from trimtab.display import displayed
 from trimtab.errors import NotFound
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
@@ -36,6 +37,7 @@ from trimtab.live.warm_start import rows_of
 from trimtab.policies import Policy, restore
 
 
+@displayed
 class Tuner:
     """A tuner of a live system: `ask` for values, `tell` what they led to.
 
@@ -159,6 +161,10 @@ class Tuner:
             return entries
 
         self._act(plan)
+
+    def __repr__(self) -> str:
+        state = self._projection.tuner_state
+        return f"<Tuner {self.name!r}: {state.round:,} rounds, {state.changes:,} moves>"
 
     # The two verbs.
 
@@ -403,6 +409,12 @@ class Tuner:
             else tuner_state.epochs[trial.epoch].state
         )
         return decision_of(tuner_state.spec, event, state)
+
+    def plot(self) -> Any:
+        """The knobs over the rounds, as `plot.knobs` draws them."""
+        from trimtab import plot  # a room to the right, at its first use
+
+        return plot.knobs(self)
 
     def close(self) -> None:
         """End the connection to the journal, unless others share it."""
