@@ -81,7 +81,7 @@ class Admissible:
             return found
         price = options.get("price", 0.0)
         if not isinstance(price, Toll):
-            price = Toll(per_knob=np.broadcast_to(price, current.shape))
+            price = Toll(per_knob=np.broadcast_to(np.asarray(price, np.float64), current.shape))
         for state in self.safe:
             if bound.domain.contains(state):
                 value = bound.value(state) + price.of(current, state)
