@@ -3,8 +3,8 @@
 Each append is one event of eight losses after the last one, committed and forced to the disk
 before it returns; each process has a tuner of its own. The times are those the caller sees.
 PostgreSQL runs on the same machine, by a socket, with fsync on, from tests/postgres.py; pgbench
-inserts rows of the same size with as many clients in the same run. The disk's own time for a small forced write is
-printed beside them.
+inserts rows of the same size with as many clients in the same run. The disk's own time for a small
+forced write is printed beside them.
 
     python benchmarks/journal.py [folder]
 """
