@@ -9,9 +9,9 @@ import pytest
 
 import trimtab as tt
 from tests.live.tuners import Clock, play, spec_with, tuner_at
+from trimtab.live import correcting
 from trimtab.live.follower import Follower
 from trimtab.live.replay import replay
-from trimtab.live.state import correcting
 from trimtab.live.store.event import Event
 from trimtab.live.store.opening import open_journal
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.live.state import correcting
+from trimtab.live import correcting
 from trimtab.live.state.commands import Entry
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import Corrections

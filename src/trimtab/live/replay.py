@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from trimtab.errors import NotFound
+from trimtab.live.correcting import amended
 from trimtab.live.planning import decide
-from trimtab.live.state.correcting import amended
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.projection import Projection
 from trimtab.live.store.event import canonical, microseconds
