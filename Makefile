@@ -27,7 +27,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo fleet test test-fast fuzz sanitize tidy bench prove lint format wheel lock clean
+.PHONY: help demo fleet test test-fast fuzz sanitize tidy bench prove docs lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -68,6 +68,10 @@ tidy: $(STAMP)  ## Check the core by clang-tidy
 		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 		-DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
 	$(BIN)/clang-tidy --quiet -p build/tidy src/core/module.cpp
+
+docs: $(STAMP)  ## Build the documentation's site into build/site, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Open build/site/index.html, or: $(BIN)/python -m http.server -d build/site"
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/clang-format --dry-run -Werror src/core/*

@@ -14,6 +14,7 @@ from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
 from trimtab.cli.errata import errata
+from trimtab.cli.groups import Grouped
 from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
@@ -29,6 +30,8 @@ app = typer.Typer(
     name="trimtab",
     help="Tune the continuous knobs of a live system online, and move them as little as possible.",
     no_args_is_help=True,
+    cls=Grouped,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

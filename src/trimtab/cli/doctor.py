@@ -20,7 +20,7 @@ COLOURS = {"ok": "green", "warn": "yellow", "error": "red"}
 
 
 def doctor(
-    path: Annotated[Path, typer.Argument(help="The spec, a TOML file.")],
+    path: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a TOML file.")],
     horizon: Annotated[
         int, typer.Option(min=1, max=10**15, help="Rounds to advise for.")
     ] = 100_000,

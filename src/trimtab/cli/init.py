@@ -10,7 +10,9 @@ import typer
 
 
 def init(
-    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("trimtab.toml"),
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path(
+        "trimtab.toml"
+    ),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of specs instead.")

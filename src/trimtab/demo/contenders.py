@@ -70,7 +70,7 @@ def linucb(spec: Spec, world: World, *, horizon: int, seed: int) -> Rounds:
     radius = Confidence(sigma=NOISE, norm=world.norms)
     policy = LinUCB(world.problem, start=spec.start, radius=radius, reg=REG)
     trace = play(policy, world, horizon=horizon, seed=seed)
-    return replace(rounds(trace, world=world, name="LinUCB"), knobs=axes_of(spec), metrics=())
+    return replace(rounds(trace, name="LinUCB"), knobs=axes_of(spec), metrics=())
 
 
 def optuna_is_here() -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput, NotFound, TrimtabError
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.history import HistoryRow, Source
@@ -46,6 +47,7 @@ Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at 
 Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
 
 
+@displayed
 class Tuner:
     """A tuner of a live system: `ask` for values, `tell` what they led to.
 
@@ -181,6 +183,10 @@ class Tuner:
             return entries
 
         self._act(plan)
+
+    def __repr__(self) -> str:
+        state = self._projection.tuner_state
+        return f"<Tuner {self.name!r}: {state.round:,} rounds, {state.changes:,} moves>"
 
     # The two verbs.
 
@@ -490,6 +496,12 @@ class Tuner:
                 )
                 self._saved = self._projection.number
             self._step("after snapshot")
+
+    def plot(self) -> Any:
+        """The knobs over the rounds, as `plot.knobs` draws them."""
+        from trimtab import plot  # a room to the right, at its first use
+
+        return plot.knobs(self)
 
     def close(self) -> None:
         """End the connection to the journal, unless others share it."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, read_only
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Basis, Monomials, Quadratic
 from trimtab.model.bases.fourier import Fourier
@@ -20,6 +21,7 @@ PROBES = 16  # states at which two bases are told apart
 POWERS = 6  # of the default basis
 
 
+@displayed
 class Problem:
     """Knobs, criteria and the features between them: everything a policy may know beforehand.
 

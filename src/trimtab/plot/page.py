@@ -138,6 +138,11 @@ def paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
+def emphasised(text: str) -> str:
+    """A paragraph that readers in a hurry should find."""
+    return f"<p><strong>{escape(text)}</strong></p>"
+
+
 def bullets(items: Sequence[str]) -> str:
     """A list of plain texts.
 

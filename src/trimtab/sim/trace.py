@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Bools, Ints, read_only, refuse_where
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.toll import Toll
 from trimtab.policies import Record, Told
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
     """A run of a policy in a simulated world. Totals are exact, not sampled.
@@ -222,6 +224,12 @@ class Trace:
         steps = np.empty(order.size)
         steps[order] = np.abs(value - before)
         return steps
+
+    def plot(self) -> Any:
+        """The knobs over the rounds, as `plot.knobs` draws them."""
+        from trimtab import plot  # a room to the right, at its first use
+
+        return plot.knobs(self)
 
     def __repr__(self) -> str:
         return (

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, read_only, vector
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
 from trimtab.live.spec.connect.connection import Source, Target, Webhook
@@ -32,7 +33,8 @@ from trimtab.registry import suggestion
 Mode = Literal["auto", "approve"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@displayed
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Spec:
     """Everything a tuner must know about the system it tunes.
 
@@ -76,6 +78,10 @@ class Spec:
     source: Source | None = None  # these three are for `trimtab run`
     target: Target | None = None
     webhooks: tuple[Webhook, ...] = ()
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.knobs)} knobs, {len(self.objectives)} objectives"
+        return f"<Spec {self.name!r}: {sizes}, {len(self.constraints)} constraints>"
 
     # Making one.
 

@@ -62,6 +62,17 @@ class FairnessStudy(Judged):
         )
 
     @property
+    def conclusion(self) -> str:
+        """Whether Steady does what is asked for, in one sentence."""
+        late, ratio = self.late.max(), self.movement_ratio.max()
+        verb = "does" if self.holds else "does not do"
+        return (
+            f"Steady {verb} what is asked for: its late regret is at most {late:.1%} of what there "
+            f"is to gain ({LATE:.0%} asked), with at most {ratio:.1%} of standard LinUCB's "
+            f"movement ({LESS:.0%} asked)."
+        )
+
+    @property
     def split(self) -> str:
         """In which part of the data policies were played."""
         return "training" if self.spec.training else "test"
