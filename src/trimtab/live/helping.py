@@ -15,6 +15,7 @@ from trimtab.live.state.tuner_state import TunerState
 from trimtab.policies import restore
 
 Z = 1.96  # standard deviations on either side: 95 %
+LEAST_PAIRS = 4  # rounds with a control arm from which on they alone count
 Verdict = Literal["helps", "harms", "not clear yet", "at the start"]
 
 
@@ -27,6 +28,7 @@ class Helping:
     """
 
     verdict: Verdict
+    against: str  # what it is compared with
     benefit: float
     low: float
     high: float
@@ -83,6 +85,9 @@ def helping_of(tuner_state: TunerState, posterior: Posterior | None) -> Helping 
     here, start = np.array(tuner_state.state), np.array(tuner_state.origin)
     mean, sd = posterior.between(start, here)
     benefit, far = float(weights @ mean), Z * float(np.sqrt(weights**2 @ sd**2))
+    paired = _paired(tuner_state)
+    if paired is not None:
+        benefit, far = paired
     best = best_good(tuner_state)
     verdict: Verdict = "not clear yet"
     if np.array_equal(here, start):
@@ -91,6 +96,7 @@ def helping_of(tuner_state: TunerState, posterior: Posterior | None) -> Helping 
         verdict = "helps" if benefit > 0.0 else "harms"
     return Helping(
         verdict=verdict,
+        against="the control arm" if spec.control else "the start state",
         benefit=benefit,
         low=benefit - far,
         high=benefit + far,
@@ -104,6 +110,16 @@ def helping_of(tuner_state: TunerState, posterior: Posterior | None) -> Helping 
         best_loss=None if best is None else best.loss,
         paid=float(spec.problem.move_cost @ tuner_state.spent),
     )
+
+
+def _paired(tuner_state: TunerState) -> tuple[float, float] | None:
+    """By how much the control arm costs more, and how far off that may be; None if not known."""
+    n, mean, squares = tuner_state.contrast
+    if n < LEAST_PAIRS:
+        return None
+    from scipy.stats import t
+
+    return mean, float(t.ppf(0.975, n - 1)) * float(np.sqrt(squares / (n - 1) / n))
 
 
 def noise_of(tuner_state: TunerState, learned: Learned) -> dict[str, Noise]:

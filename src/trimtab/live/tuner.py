@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
@@ -24,7 +24,7 @@ from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
 from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
-from trimtab.live.state.measurement import plain_metrics
+from trimtab.live.state.measurement import CONTROL, plain_metrics
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.status import Status, status_of
@@ -222,6 +222,7 @@ class Tuner:
         *,
         count: int | Mapping[str, int] = 1,
         correct: bool = False,
+        arm: Literal["control"] | None = None,
         actor: str | None = None,
     ) -> Receipt:
         """Record what a decision led to: all at once or in parts, late, in any order.
@@ -232,6 +233,8 @@ class Tuner:
                 it is missing.
             count: of how many rounds each is the mean; one number, or one by name.
             correct: replace what was told before; None takes it back.
+            arm: "control" if this was measured meanwhile in the share of the traffic that stays at
+                the start state, in a spec with ``control = true``.
             actor: who tells it.
 
         Raises:
@@ -244,8 +247,14 @@ class Tuner:
         def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             told = plain_metrics(tuner_state.spec, metrics, count)
             gone = [name for name in metrics if name not in told]
+            if arm is not None:
+                if arm != "control" or not tuner_state.spec.control:
+                    said = "the spec has none; write control = true" if arm == "control" else ""
+                    raise InvalidInput(f"arm = {arm!r}: " + (said or "give 'control', or leave it"))
+                told = {CONTROL + name: x for name, x in told.items()}
+                gone = [CONTROL + name for name in gone]
             known = history.known(tuner_state, number, read, self.name)
-            return entries_of(known, told, gone, correct=correct)
+            return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         events = self._act(plan, actor)
         return Receipt(id=decision_id, events=tuple(event.number for event in events))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -89,10 +89,12 @@ class Client:
         *,
         count: int | Mapping[str, int] = 1,
         correct: bool = False,
+        arm: Literal["control"] | None = None,
     ) -> Receipt:
         """Record what a decision led to; see `Tuner.tell`."""
         told = {name: _plain(value) for name, value in metrics.items()}
         body = {"decision_id": decision_id, "metrics": told, "count": count, "correct": correct}
+        body |= {} if arm is None else {"arm": arm}
         plain = self._post("tell", body)
         return Receipt(id=plain["id"], events=tuple(plain["events"]))
 

@@ -96,6 +96,10 @@ OBJECTIVE = Table(
             "a bound on the length of its parameter; one that follows from low and high by default",
         ),
         "unit": Field(UNIT, "the unit, for people"),
+        "covariates": Field(
+            Items(NAME, distinct=True),
+            "what moves it and is no knob, told with the metrics; 'hour' is the time of day",
+        ),
     }
 )
 
@@ -254,6 +258,9 @@ SPEC = Table(
         "baseline_observations": Field(
             Whole(low=1, high=duration.MOST),
             "how many observations at the start state make a metric's baseline; 8 by default",
+        ),
+        "control": Field(
+            Flag(), "whether a share of the traffic stays at the start state and is told as well"
         ),
         "mode": Field(
             Choice(("auto", "approve")),

@@ -166,6 +166,7 @@ def begin_epoch(tuner_state: TunerState) -> None:
     for c in tuner_state.guardrails:
         tuner_state.verdicts[c] = Verdict()
     tuner_state.observed = []
+    tuner_state.contrast = [0, 0.0, 0.0]
 
 
 def waits(tuner_state: TunerState) -> list[str]:

@@ -26,9 +26,10 @@ import numpy as np
 
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
+from trimtab.live.state.control import learnable
 from trimtab.live.state.guards import reach
 from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson, Respec
-from trimtab.live.state.measurement import Plain, lesson_of
+from trimtab.live.state.measurement import CONTROL, Plain
 from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
@@ -250,6 +251,7 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         late = payload["late"]
         trial = Trial(number, None, late["round"], 0, told=late["told"])
         state, steady = late["state"], not late["settling"]
+        measured = microseconds(event.at)
     else:
         epoch = tuner_state.epochs[trial.epoch]
         measured = microseconds(event.at) if epoch.left_at is None else epoch.left_at
@@ -260,10 +262,11 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     now = {name: corrections.get((number, name), content) for name, content in given.items()}
     fresh = {name: content for name, content in now.items() if content is not None}
     trial.told |= now
-    trial.answered = True
     key = client_key(trial.client)
-    if tuner_state.clients.get(key) == number:
-        del tuner_state.clients[key]
+    if not given or any(not name.startswith(CONTROL) for name in given):
+        trial.answered = True
+        if tuner_state.clients.get(key) == number:
+            del tuner_state.clients[key]
     tuner_state.tells += 1
     if steady and state == tuner_state.origin:
         guardrails.learn_baselines(tuner_state, fresh)
@@ -273,10 +276,8 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     broken = guardrails.judge(tuner_state, state, trial.told, fresh, steady)
     lessons: list[Lesson] = guardrails.watched(tuner_state, state, trial.told, fresh, steady)
     if steady:
-        losses, counts = lesson_of(tuner_state.spec, fresh)
+        losses, counts = learnable(tuner_state, trial, state, fresh, measured)
         guardrails.credit(tuner_state, state, losses, counts)
-        if trial.awaited:  # what was not told yet may still come
-            counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
         lessons.append(Learn(state, losses, counts, within))
     if broken:

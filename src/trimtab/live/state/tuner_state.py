@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from trimtab.live.spec.spec import Spec
+from trimtab.live.state.covariates import Adjustment
 from trimtab.live.state.measurement import Told
 
 KEPT = 1000  # decisions at hand; a tell for an older one looks it up in the journal
@@ -117,6 +118,10 @@ class TunerState:
     looked: int = 0  # the decision that reports the last look
     strikes: int = 0  # rollbacks by guardrails since somebody resumed
     wait_until: int = 0  # the round before which the policy may not move
+    adjustments: dict[str, Adjustment] = field(default_factory=dict)  # objectives with covariates
+    levels: dict[str, float] = field(default_factory=dict)  # the control arm's first loss of each
+    contrast: list[float] = field(default_factory=lambda: [0, 0.0, 0.0])  # at the deployed state:
+    # rounds told of both arms; the mean by which control costs more; squares about it, added up
     alarms: int = 0  # looks because the system seemed to have changed
     last_alarm: int = 0  # when
     cuts: dict[str, int] = field(default_factory=dict)  # looks that cut measurements, by objective
@@ -178,6 +183,7 @@ class TunerState:
             "proposal": None if self.proposal is None else _listed(self.proposal),
             "verdicts": [_listed(verdict) for verdict in self.verdicts],
             "good": [_listed(good) for good in self.good],
+            "adjustments": {name: _listed(each) for name, each in self.adjustments.items()},
         }
 
     @classmethod
@@ -194,6 +200,7 @@ class TunerState:
             proposal=None if saved["proposal"] is None else Proposal(*saved["proposal"]),
             verdicts=[Verdict(*each) for each in saved["verdicts"]],
             good=[Good(*each) for each in saved["good"]],
+            adjustments={n: Adjustment(*each) for n, each in saved["adjustments"].items()},
         )
 
 
@@ -211,11 +218,23 @@ _PLAIN = (
         "strikes",
         "wait_until",
     ),
-    *("alarms", "last_alarm", "cuts", "tells", "changes", "rollbacks", "corrections"),
+    *(
+        "levels",
+        "contrast",
+        "alarms",
+        "last_alarm",
+        "cuts",
+        "tells",
+        "changes",
+        "rollbacks",
+        "corrections",
+    ),
 )
 
 
-def _listed(record: Trial | Epoch | ForcedMove | Proposal | Verdict | Good) -> list[Any]:
+def _listed(
+    record: Trial | Epoch | ForcedMove | Proposal | Verdict | Good | Adjustment,
+) -> list[Any]:
     """The fields of a record in their order; the parts are not copied."""
     return [getattr(record, name) for name in record.__slots__]
 

@@ -50,6 +50,7 @@ class Tell(Request):
         }
     )
     decision_id: str = Field(max_length=LONGEST_NAME + 30, description="The id that ask gave.")
+    arm: Literal["control"] | None = Field(None, description="If it was measured in that arm.")
     metrics: dict[str, Measured] = Field(
         description="By name: a number, [mean, standard error], or null: missing."
     )

@@ -39,7 +39,12 @@ def tell(name: TunerName, body: models.Tell, do: Do, service: Served, who: Who) 
 
     def told() -> dict[str, object]:
         receipt = tuner.tell(
-            body.decision_id, metrics, count=body.count, correct=body.correct, actor=who.name
+            body.decision_id,
+            metrics,
+            count=body.count,
+            correct=body.correct,
+            arm=body.arm,
+            actor=who.name,
         )
         return receipt.to_dict()
 
