@@ -24,6 +24,7 @@ from trimtab.cli.run import run
 from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
+from trimtab.cli.top import top
 from trimtab.errors import TrimtabError
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ app.command()(init)
 app.command()(doctor)
 register(app)
 app.command()(run)
+app.command()(top)
 app.command()(report)
 app.command()(history)
 app.command()(serve)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+
+Kind = Literal["prometheus", "http", "command", "sql"]
+Place = Literal["command", "http", "file", "redis"]
 
 
 def init(
@@ -17,6 +20,13 @@ def init(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of specs instead.")
     ] = False,
+    source: Annotated[
+        Kind | None, typer.Option(help="With a source: prometheus, http, command or sql.")
+    ] = None,
+    target: Annotated[
+        Place | None, typer.Option(help="With a target: command, http, file or redis.")
+    ] = None,
+    webhook: Annotated[bool, typer.Option("--webhook", help="With a webhook.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Write a commented spec of a live tuner, to be edited and checked with `trimtab doctor`."""
@@ -26,11 +36,13 @@ def init(
         typer.echo(json.dumps(published(), indent=2))
         return
     from trimtab.errors import Conflict, InvalidInput
+    from trimtab.live.spec.connect.examples import connections
     from trimtab.live.spec.spec import example
 
+    content = example() + connections(source, target, webhook=webhook)
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:
-            file.write(example())
+            file.write(content)
     except FileExistsError:
         raise Conflict(f"{path} is there already; give another name, or --force") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path

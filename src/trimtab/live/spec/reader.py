@@ -178,14 +178,15 @@ def _connections(
     """The source, the target and the webhooks, where the spec has them."""
     knobs = [knob.name for knob in parts["knobs"]]
     used = {name for rule in parts["constraints"] for name in rule.metrics}
-    measured = [each.name for each in parts["objectives"]]
-    measured += [name for name in parts["metrics"] if name in used]
+    objectives = [each.name for each in parts["objectives"]]
+    known = [*objectives, *parts["metrics"]]
+    needed = [name for name in known if name in used.union(objectives)]
     webhooks = [table for table in read.get("webhook", []) if table is not REFUSED]
     tables = {f"webhook[{i}]": table for i, table in enumerate(webhooks)}
     tables |= {key: read[key] for key in ("source", "target") if key in read}
     before = len(faults)
     for path, table in tables.items():
-        faults += faults_of(path, table, knobs, measured)
+        faults += faults_of(path, table, knobs=knobs, known=known, needed=needed)
     if before or len(faults) > before:
         return {}
     found: dict[str, Any] = {"webhooks": tuple(webhook_of(table) for table in webhooks)}
