@@ -14,6 +14,7 @@ from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
 from trimtab.cli.errata import errata
+from trimtab.cli.export import export
 from trimtab.cli.groups import Grouped
 from trimtab.cli.history import history
 from trimtab.cli.init import init
@@ -47,6 +48,7 @@ app.command()(run)
 app.command()(top)
 app.command()(report)
 app.command()(history)
+app.command()(export)
 app.command()(serve)
 app.add_typer(token, name="token")
 app.add_typer(storage, name="storage")

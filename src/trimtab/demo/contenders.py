@@ -28,7 +28,7 @@ NOISE = 0.1
 MOVE_COST = 2.0  # of turning one knob across its whole range: a little more than a round's loss
 REG = 0.01
 ROUND = timedelta(minutes=15)
-SEARCHED = 3  # Optuna searches for one round in so many, then stays at the best it has seen
+SEARCHED = 3  # Optuna searches for one round in three, then stays at the best it has seen
 
 
 def service() -> tuple[Spec, World]:
@@ -41,7 +41,7 @@ def service() -> tuple[Spec, World]:
 def tuned(
     spec: Spec, world: World, *, horizon: int, seed: int, advance: Callable[[int], None]
 ) -> Iterator[Tuner]:
-    """A live tuner with a journal of its own, after so many rounds; the journal goes with it."""
+    """A live tuner with a journal of its own, after its rounds; the journal goes with it."""
     rng = np.random.default_rng(seed)
     now = datetime.now(UTC) - horizon * ROUND
     names = [objective.name for objective in spec.objectives]

@@ -40,5 +40,5 @@ class Toll:
         return length + self.switch * bool(way.any())
 
     def over(self, rounds: int) -> Toll:
-        """The same per round, if the move has to pay over so many rounds."""
+        """The same per round, if the move has to pay over this number of rounds."""
         return Toll(per_knob=self.per_knob / rounds, norm=self.norm, switch=self.switch / rounds)

@@ -89,6 +89,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             at the deployed state.
         memory: H, let data lose 1/H of their weight in every round, for worlds that drift; by
             default nothing is forgotten.
+        window: W, let only the last W rounds count, and look at least so often: what drifts is
+            forgotten whole instead of little by little. It goes with a radius.
         rho: how far from optimal a smaller move may be, in widths.
         certify: prove a lower bound at every look, down to a gap of this share of the width.
         alarm: whether to watch for changes; by default, but not with a fixed radius.
@@ -122,6 +124,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         review: bool = True,
         period: int | None = None,
         memory: int | None = None,
+        window: int | None = None,
         rho: float = 0.0,
         certify: float | None = None,
         alarm: bool | None = None,
@@ -133,6 +136,12 @@ class SteadyGraphLinUCB(LazyPolicy):
         )
         self.period = NEVER if period is None else whole(period, "period", low=1)
         H = NEVER if memory is None else whole(memory, "memory", low=2)
+        W = NEVER if window is None else whole(window, "window", low=2)
+        if W < NEVER and (H < NEVER or radius is None):
+            raise InvalidInput(
+                "window goes with a radius and without memory: give radius=..., and one of the two"
+            )
+        self.period = min(self.period, W)
         self._until, self._gain, self._next_check, self._checks = NEVER, 0.0, NEVER, 0
         self._caution = 0
         if cold_start is None:
@@ -150,6 +159,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         )
         if H < NEVER:
             self.learner.fade(H)
+        if W < NEVER:
+            self.learner.slide(W)
         watchable = alarms.watchable(self.learner.lcb.radius)
         if alarm and not watchable and self.learner.prior is None:
             raise InvalidInput(
@@ -241,7 +252,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         means, widths = there if knobs.size else here
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
-        fades = learner.estimators.memory < NEVER
+        fades = learner.estimators.memory < NEVER or learner.window is not None
         gathered = float(stats.gain.sum())
         information = float(stats.since.sum()) if fades else gathered - self._gain
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=certified)

@@ -21,8 +21,10 @@ SPAN = Either(
     Whole(low=1, high=duration.MOST),
 )
 STORAGE = Text(
-    rf"(sqlite:///|postgres(ql)?://){PLAIN}{{1,500}}",
-    'give a URL such as "sqlite:///tuner.db" or "postgresql://user@host/database"',
+    rf"(sqlite:///|postgres(ql)?(\+[a-z0-9]+)?://){PLAIN}{{1,500}}|\$\{{[A-Za-z_][A-Za-z0-9_]*\}}",
+    'give a URL such as "sqlite:///tuner.db" or "postgresql://user@host/database"; ${NAME} stands '
+    "for an environment variable",
+    secret=True,
 )
 POSITIVE = Number(low=0.0, above=True)
 
@@ -180,8 +182,8 @@ _LAZY = _LEARNING | {
     "review": Field(Flag(), "whether to look when the clock has doubled; true by default"),
 }
 _STEADY = _LAZY | {
-    "period": Field(Whole(low=1, high=FARTHEST), "look at least every so many rounds"),
-    "memory": Field(Whole(low=2, high=FARTHEST), "let data fade over so many rounds"),
+    "period": Field(Whole(low=1, high=FARTHEST), "look at the latest after this number of rounds"),
+    "memory": Field(Whole(low=2, high=FARTHEST), "let data fade over this number of rounds"),
     "rho": Field(Number(low=0.0, high=1e9), "how far from optimal a smaller move may be"),
     "certify": Field(Number(low=0.0, high=1e9), "prove bounds to this share of their width"),
     "alarm": Field(Flag(), "whether to watch for changes of the system"),

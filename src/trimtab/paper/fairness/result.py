@@ -266,8 +266,9 @@ class FairnessStudy(Judged):
                 caption=(
                     "Top: regret per round so far, as a share of what there is to gain, and l1 "
                     "movement; the mean of the runs and their range. Middle: Steady's thresholds "
-                    "in its first run, and where all its runs end (fairlearn's: the mean of the "
-                    "two that it draws lots between). Below: Steady told other graphs."
+                    "in its first run, a lane from 0 to 1 for each group, and where all its runs "
+                    "end (fairlearn's: the mean of the two that it draws lots between). Below: "
+                    "Steady told other graphs."
                 ),
                 alt=(
                     f"Steady's regret per round over the last fifth is {late.mean():.1%} of what "
