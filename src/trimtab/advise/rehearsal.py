@@ -52,7 +52,8 @@ class Rehearsal:
             f"Simulated with these guards, {self.worlds} worlds of {self.rounds:,} rounds, one "
             f"every {self.minutes} minutes: it costs {self.cost:.2f} of staying put, price of "
             f"moves included; half of the gain after {half}; {self.moves:.1f} moves a day; a "
-            f"guardrail broke in {self.breach:.0%} of the worlds; staying put was better in {self.harm:.0%}."
+            f"guardrail broke in {self.breach:.0%} of the worlds; staying put was better in "
+            f"{self.harm:.0%}."
         )
         missing = f" Not simulated: {', '.join(self.left_out)}." if self.left_out else ""
         return told + missing
