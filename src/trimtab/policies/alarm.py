@@ -24,7 +24,7 @@ from trimtab.learn.beliefs import CUT_FROM, MISFIT, Beliefs
 from trimtab.learn.confidence import BoundConfidence, Radius
 from trimtab.policies.learner import Learner
 
-FEW = 4  # losses that a segment needs before it is compared
+FEW = 8  # losses that a segment needs before it is compared
 RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings, and the rounds
 #                                after which this limit begins to grow
 DOUBT = 2.0  # standard deviations at which a criterion is doubted, if anything rings
