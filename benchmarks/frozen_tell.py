@@ -36,7 +36,7 @@ from trimtab.arrays import Array
 def median_seconds(
     sides: dict[str, Callable[[], object]], repeats: dict[str, int]
 ) -> dict[str, float]:
-    """Each side in turn, five rounds of so many calls; the median time of a call."""
+    """Each side in turn, five rounds of its `repeats`; the median time of a call."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(5):
         for name, call in sides.items():

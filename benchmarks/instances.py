@@ -37,7 +37,7 @@ def graph_of(k: int, degree: int, seed: int) -> tt.Graph:
 
 
 def from_run(k: int, degree: int, rounds: int, seed: int, basis: Basis | None = None) -> Instance:
-    """What a run with a valid radius is asked to solve after so many rounds."""
+    """What a run with a valid radius is asked to solve after this number of rounds."""
     graph = graph_of(k, degree, seed)
     if isinstance(basis, Linear):
         world = tt.worlds.linear(graph, seed=seed)

@@ -67,7 +67,7 @@ def policies(
 
 
 def width_ratio(graph: tt.Graph, seed: int, times: int) -> float:
-    """W_J / W at random states, once other random states were seen so many times."""
+    """W_J / W at random states, once other random states were seen this often."""
     world, made = policies(graph, seed)
     policy = made["both"]
     assert isinstance(policy, tt.JointLazyGraphLinUCB)

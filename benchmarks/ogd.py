@@ -31,7 +31,7 @@ COINS = (10, 100, 1000)  # budgets at which the coin is measured too
 
 
 def adversaries(freeze: int, horizon: int) -> dict[str, Adversary]:
-    """Opponents of a policy that stays for so many rounds."""
+    """Opponents of a policy that stays for this number of rounds."""
     worlds = tt.worlds
     return {
         "random signs, held": worlds.RandomSigns(hold=freeze),

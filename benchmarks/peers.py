@@ -30,7 +30,7 @@ from play_events import K, T, lazy_without_solves
 import trimtab as tt
 from trimtab.arrays import Array
 
-ROUNDS, LONGEST = 10, 1.0  # rounds of a lap; laps go on for so many seconds
+ROUNDS, LONGEST = 10, 1.0  # rounds of a lap; and seconds that laps go on for
 Learner = tuple[Callable[[Array, Array], object], Callable[[], Array]]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 PHONE, DESK = (360, 740), (1280, 900)
+SERIOUS = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +55,31 @@ class Visit:
     def without_words(self) -> list[str]:
         """Pictures that say nothing to those who do not see them."""
         found: list[str] = self.page.evaluate(
-            """[...document.querySelectorAll('img, svg, canvas, [role=img]')]
+            """[...document.querySelectorAll('img, svg, canvas, [role=img], .drawn')]
+            .filter(e => e.getAttribute('aria-hidden') !== 'true')
             .filter(e => !(e.getAttribute('alt') || e.getAttribute('aria-label') || '').trim())
             .map(e => e.outerHTML.slice(0, 80))"""
         )
         return found
+
+    def faults(self) -> list[str]:
+        """What axe-core finds serious for those who read with other means than eyes and mouse."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [
+            f"{each['id']}: {node['html'][:120]}"
+            for each in found
+            if each["impact"] in SERIOUS
+            for node in each["nodes"]
+        ]
+
+    def drawn(self) -> int:
+        """The figures of the page, once all are drawn."""
+        self.page.wait_for_selector("html[data-drawn=yes]", state="attached")
+        return int(self.page.locator(".drawn .main-svg").count() > 0) and int(
+            self.page.locator(".drawn").count()
+        )
 
 
 @contextmanager

@@ -43,10 +43,16 @@ def redis() -> str | None:
     return shutil.which("redis-server")
 
 
+def curl() -> str | None:
+    """The program that the documents of the service use."""
+    return shutil.which("curl")
+
+
 FINDERS: dict[str, Callable[[], str | None]] = {
     "postgresql": postgresql,
     "chromium": chromium,
     "redis": redis,
+    "curl": curl,
 }
 LACKING = pytest.StashKey[dict[str, str]]()  # the package that is absent, by test
 

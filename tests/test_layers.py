@@ -29,7 +29,9 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("live.state",),
     ("sim", "live"),
     ("advise",),
-    ("sweeps", "paper"),
+    ("plot",),
+    ("demo", "sweeps", "paper", "run"),
+    ("serve",),
     ("cli",),
     ("__main__",),
 )

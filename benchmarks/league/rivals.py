@@ -1,8 +1,8 @@
 """What people use today, through ask and tell: they see the weighted total of a round's losses.
 
-All of them search for a share of the horizon, hold every state for so many rounds, judge it by the
-mean, and then stay with what they recommend. Share, rounds and options were chosen for them, for
-each horizon: plans.py, pilot.py.
+All of them search for a share of the horizon, hold every state for a fixed number of rounds, judge
+it by the mean, and then stay with what they recommend. Share, rounds and options were chosen for
+them, for each horizon: plans.py, pilot.py.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def validate(system: System, world: Recorded, *, windows: int, seed: int) -> Val
 
 
 def _played(lane: Lane, spec: Spec, state: Array, windows: int) -> list[float]:
-    """The weighted losses of so many windows at a state, after one in which it settles."""
+    """The weighted losses of this number of windows at a state, after one in which it settles."""
     values, weights = spec.values(state), spec.problem.weights
     lane.window(values)
     return [float(weights @ spec.losses(lane.window(values))) for _ in range(windows)]

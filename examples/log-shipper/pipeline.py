@@ -25,7 +25,7 @@ KEPT = 1 << 15  # bytes of plain text that both ends keep: the largest dictionar
 class Settings:
     """The knobs."""
 
-    batch_records: int  # a batch of so many is sent at once
+    batch_records: int  # a batch of this size is sent at once
     linger_ms: float  # a smaller one when its first record has waited so long
     level: int  # of compression, 1 to 9
     window_bits: int  # zlib looks back 2^bits bytes
@@ -126,7 +126,7 @@ def _receive(other: socket.socket) -> None:
 
 
 def _exactly(end: socket.socket, size: int) -> bytes:
-    """So many bytes; none at all if the other end has hung up."""
+    """`size` bytes; none at all if the other end has hung up."""
     parts: list[bytes] = []
     while size and (part := end.recv(size)):
         parts.append(part)

@@ -43,7 +43,7 @@ inline void add_datum(double* R, Index n, Sweep& sweep) {
     }
 }
 
-// The loss y at features x, so many times, is what the next sweep adds.
+// The next sweep adds the loss y at features x with this weight.
 inline void set_datum(const double* x, double y, double weight, Index d, Sweep& sweep) {
     const double root = std::sqrt(weight);
     for (Index f = 0; f < d; ++f) sweep.x[f] = root * x[f];

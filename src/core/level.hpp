@@ -16,7 +16,7 @@ inline double shrink(double* R, Index d, double variance) {
     return left;
 }
 
-// All levels wander for so many rounds. `lost` counts the losses that are forgotten by this, as
+// All levels wander for `rounds` rounds. `lost` counts the losses that are forgotten by this, as
 // degrees of freedom: where all that was known of a level is lost, one.
 inline void let_wander(const Regression& all, double g, Index rounds, Reals lost) {
     for (Index i = 0; i < all.criteria(); ++i) {

@@ -18,7 +18,7 @@ inline void link(ConstIndices offsets, ConstIndices items, ConstIndices rows, Co
             const auto place = std::lower_bound(free.begin(), free.end(), items[p]);
             if (place == free.end() || *place != items[p]) continue;
             Index n = place - free.begin();
-            while (parent[n] != n) n = parent[n];
+            while (parent[n] != n) n = parent[n] = parent[parent[n]];
             if (first < 0) {
                 first = n;
             } else if (n < first) {

@@ -186,7 +186,7 @@ struct Regression {
         for (const Index i : which) take(i, &x[offsets[i]], losses[i], count[i], sweep);
     }
 
-    // Widths shrink as if the losses of so many rounds at features x had come: the expected ones,
+    // Widths shrink as if the losses of `count` rounds at features x had come: the expected ones,
     // which change no estimate.
     void foresee(ConstIndices which, ConstReals x, ConstIndices count) const {
         Sweep sweep(widest(which) + 1);

@@ -21,7 +21,7 @@ struct TriggerQueue {
     ConstIndices due;  // (m,)
     ConstIndices n;    // (m,)
 
-    // So many entries has the tree of m criteria.
+    // The number of entries of the tree of m criteria.
     static Index tree_size(Index m) {
         Index leaves = 1;
         while (leaves * BLOCK < m) leaves *= 2;

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
+    from trimtab import plot as plot
     from trimtab import theory as theory
     from trimtab.errors import Conflict as Conflict
     from trimtab.errors import InvalidInput as InvalidInput
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.policies import SteadyGraphLinUCB as SteadyGraphLinUCB
     from trimtab.policies import binary as binary
     from trimtab.policies import restore as restore
+    from trimtab.serve.client import Client as Client
     from trimtab.sim import Trace as Trace
     from trimtab.sim import worlds as worlds
     from trimtab.sim.play import play as play
@@ -57,6 +59,7 @@ _HOME = {
     "Record": "trimtab.policies",
     "Balls": "trimtab.model.domain",
     "Box": "trimtab.model.domain",
+    "Client": "trimtab.serve.client",
     "Confidence": "trimtab.learn",
     "Prior": "trimtab.learn",
     "Conflict": "trimtab.errors",
@@ -88,6 +91,7 @@ _HOME = {
 
 _MODULES = {
     "bases": "trimtab.model.bases",
+    "plot": "trimtab.plot",
     "theory": "trimtab.theory",
     "worlds": "trimtab.sim.worlds",
 }

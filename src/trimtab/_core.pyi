@@ -51,7 +51,7 @@ class Regression:
         """Find the first trigger of all; `n` or `due` has changed."""
 
     def let_wander(self, g: float, rounds: int, lost: Array) -> None:
-        """All levels wander for so many rounds; `lost` counts what is forgotten by this."""
+        """All levels wander for this number of rounds; `lost` counts what is forgotten by this."""
 
     def likelihood(
         self,

@@ -7,10 +7,9 @@ list can be restored from snapshots, described in specs and sweeps, and is simul
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from importlib.metadata import entry_points
+from importlib import import_module
 from typing import Any, TypeVar
 
 from trimtab.errors import InvalidInput
@@ -32,10 +31,12 @@ class Registry(Mapping[str, Any]):
     Args:
         what: the thing, in one word, for messages.
         group: of the entry points by which packages join.
+        homes: the modules that register our own, by name; loaded when the name is asked for.
     """
 
-    def __init__(self, what: str, *, group: str) -> None:
+    def __init__(self, what: str, *, group: str, homes: Mapping[str, str] | None = None) -> None:
         self.what, self.group = what, group
+        self._homes = homes or {}
         self._own: dict[str, Any] = {}
 
     def register(self, thing: T) -> T:
@@ -46,7 +47,8 @@ class Registry(Mapping[str, Any]):
         """
         name = getattr(thing, "__name__", "")
         known = self._own.get(name, thing)
-        if not name or (known.__module__, known.__qualname__) != _home(thing):
+        taken = self._homes.get(name, _home(thing)[0]) != _home(thing)[0]
+        if not name or taken or _home(known) != _home(thing):
             raise InvalidInput(f"there is a {self.what} {name!r} already; choose another name")
         self._own[name] = thing
         return thing
@@ -70,22 +72,44 @@ class Registry(Mapping[str, Any]):
         return InvalidInput(f"{self.what} {name!r} is unknown; {suggestion(name, self)}")
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._own and name in self._points:
+        if name not in self._own and name in self._homes:
+            import_module(self._homes[name])
+        elif name not in self._own and name in self._points:
             self.register(self._points[name].load())
         return self._own[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self._own, *self._points)))
+        return iter(dict.fromkeys((*self._homes, *self._own, *self._points)))
 
     def __len__(self) -> int:
-        return len({*self._own, *self._points})
+        return len({*self._homes, *self._own, *self._points})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own or name in self._points
+        return name in self._homes or name in self._own or name in self._points
 
     @cached_property
     def _points(self) -> dict[str, Any]:
+        from importlib.metadata import entry_points  # it loads the whole of `email`
+
         return {point.name: point for point in entry_points(group=self.group)}
+
+
+def resolver(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """A `__getattr__` for a package: it loads the module of a name when the name is asked for.
+
+    Args:
+        package: whose names they are.
+        homes: the module of each name.
+    """
+
+    def resolve(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value: object = getattr(import_module(homes[name]), name)
+        setattr(import_module(package), name, value)  # the next access does not come here
+        return value
+
+    return resolve
 
 
 def _home(thing: Any) -> tuple[str, str]:
@@ -100,6 +124,8 @@ def suggestion(word: object, options: Iterable[str]) -> str:
     >>> suggestion("cubic", ["linear", "log"])
     "choose 'linear' or 'log'"
     """
+    import difflib  # only for a message
+
     known = list(options)
     small = {name.lower(): name for name in known}
     near = difflib.get_close_matches(str(word)[:LONGEST].lower(), small, n=1, cutoff=0.6)

@@ -132,6 +132,7 @@ def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
     estimators.add_rows(losses[2:])
 
 
+@pytest.mark.slow
 def test_ten_million_rounds_keep_nine_digits() -> None:
     """Against 60 digits: 10^7 single rounds over 60 states, V with condition 10^6 and more."""
     graph = tt.Graph.from_scopes([[0, 1], [0]], knobs=2)

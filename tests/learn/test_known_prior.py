@@ -132,6 +132,7 @@ def test_identity_of_spreads_and_gain_relative_to_V0(epochs: Epochs) -> None:
     np.testing.assert_allclose(np.log1p(epochs.spreads).sum(axis=0), epochs.gains, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_theorem_1_prime_relative_to_V0() -> None:
     """Regret <= certificate <= the a-priori bound on the good event, which is checked."""
     for seed in range(3):

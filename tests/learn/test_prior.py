@@ -121,6 +121,7 @@ BASES: list[tuple[tt.Problem, str]] = [
 
 
 @pytest.mark.parametrize(("problem", "name"), BASES, ids=[name for _, name in BASES])
+@pytest.mark.slow
 def test_every_basis_has_a_prior_and_every_policy_plays_with_it(
     problem: tt.Problem, name: str
 ) -> None:
@@ -284,6 +285,7 @@ def path(policy: Any, scale: Array, shift: Array, rounds: int) -> tuple[Array, l
     "kind", [tt.LinUCB, tt.LazyGraphLinUCB, tt.AsyncLazyGraphLinUCB, tt.SteadyGraphLinUCB]
 )
 @pytest.mark.parametrize("scale", [[2.0, 8.0, 0.5, 1.0, 4.0], [3.7, 0.011, 59.0, 1.0, 700.0]])
+@pytest.mark.slow
 def test_rescaled_and_shifted_losses_change_no_decision(kind: Any, scale: list[float]) -> None:
     a, b = np.array(scale), np.array(scale) * [32.0, -8.0, 1.0, 0.0, 128.0]
     rounds = 40 if kind is tt.LinUCB else 100

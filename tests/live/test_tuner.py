@@ -140,7 +140,7 @@ def test_every_policy_of_a_spec_can_be_tuned_with(
 def _snapshot(tuner: tt.Tuner, content: bytes) -> Any:
     from trimtab.live.store.snapshot_table import Snapshot
 
-    return Snapshot(tuner._projection.number, bytes(32), content)
+    return Snapshot(tuner._projection.number, tuner._projection.number, bytes(32), content)
 
 
 # Telling.

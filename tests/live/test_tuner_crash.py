@@ -183,13 +183,14 @@ def test_files_cut_at_every_byte_after_the_last_acknowledgement(
             content[WAL] += bytes(len(after[WAL]) - cut)
         for name, data in content.items():
             (place / name).write_bytes(data)
+        whole = content[WAL] == after[WAL]  # a page may end with zeros
         if cut % 53 and cut != new.stop:  # what is intact decides the rest: see below
             with open_journal(place / "a.db") as journal:
-                assert journal.last("shop") == 8
+                assert journal.last("shop") == 8 + whole
             continue
         with tuner_at(place, clock, spec) as again:
-            assert again.status().tells == 3 + (cut == new.stop)
-            assert again.tell(first.id, TOLD).repeated == (cut == new.stop)
+            assert again.status().tells == 3 + whole
+            assert again.tell(first.id, TOLD).repeated == whole
             assert again.ask() == expected
     # An earlier cut is detected, and named.
     for cut in range(0, new.start, 211):

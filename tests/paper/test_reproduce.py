@@ -30,7 +30,7 @@ from trimtab.paper.single_clique import play as clique_play
 from trimtab.paper.single_clique import published as clique_published
 from trimtab.paper.verdict import interval, verdicts
 from trimtab.parallel.pool import Pool
-from trimtab.sim import page
+from trimtab.plot import page
 from trimtab.sim.worlds import Gaussian, World
 
 SMALL = CLIQUE, CLIQUES

@@ -17,6 +17,7 @@ from trimtab.learn.sparsity_test import EXCLUDED, INCLUDED, UNDECIDED
 from trimtab.model.bases import Linear, PairwiseQuadratic, Quadratic
 from trimtab.policies import LazyPolicy
 from trimtab.policies.adaptive.design import optimal_states
+from trimtab.policies.adaptive.refit import delta_share
 from trimtab.sim.worlds import SparseWorld
 
 TEN = tt.Problem(tt.Graph.complete(10), basis=PairwiseQuadratic())
@@ -106,6 +107,7 @@ def test_no_false_inclusion_where_nothing_is_read() -> None:
     assert undecided < 100
 
 
+@pytest.mark.slow
 def test_ellipsoids_hold_on_the_learned_graph() -> None:
     """60 worlds, delta = 0.5: all true parameters are within their radius after the refinement.
 
@@ -137,11 +139,11 @@ def test_delta_suffices_for_all_scopes_that_may_be_learned() -> None:
         assert sum(comb(n, e) * 0.25 * (2 * n) ** -e for e in range(n + 1)) <= 0.5
     policy = adaptive(world)
     assert policy.learner.lcb.radius.delta == 0.025  # type: ignore[attr-defined]
-    assert policy._share() == 0.5  # nothing is excluded
+    assert delta_share(policy.edges) == 0.5  # nothing is excluded
     policy.edges.decision[[1, 2, 3]] = INCLUDED, EXCLUDED, EXCLUDED
-    assert policy._share() == 0.25
+    assert delta_share(policy.edges) == 0.25
     policy.edges.decision[[1, 2, 3]] = UNDECIDED, EXCLUDED, UNDECIDED
-    assert policy._share() == 0.25 / 6**2
+    assert delta_share(policy.edges) == 0.25 / 6**2
 
 
 # Its price
@@ -179,6 +181,7 @@ def test_laps_go_there_and_back() -> None:
     assert ends == [J * (n + 1) for n in range(plan.rounds.size)]
 
 
+@pytest.mark.slow
 def test_regret_after_the_warm_up_is_that_of_knowing_the_graph(design: Array) -> None:
     """Two worlds, 30,000 rounds: within 20 % together, and the warm-up has paid for itself."""
     after, known, total, dense = np.zeros((4, 2))

@@ -192,6 +192,7 @@ def test_a_world_that_stays_hardly_ever_rings() -> None:
     assert checks >= 200 * 50
 
 
+@pytest.mark.slow
 def test_a_noise_larger_than_said_rings() -> None:
     """The level is no idle promise: with five times the sigma nearly every run rings."""
     world = phase(1, noise=tt.worlds.Gaussian(5 * SIGMA))
@@ -343,6 +344,7 @@ def restless(seed: int) -> tuple[Drifting, tt.Confidence]:
     return Drifting(worlds, changes=[4001, 8001, 12001, 16001]), confidence(*worlds)
 
 
+@pytest.mark.slow
 def test_after_changes_a_restart_saves_half_the_regret() -> None:
     regret = {"alarm": 0.0, "none": 0.0, "lazy": 0.0}
     rang = []

@@ -174,6 +174,7 @@ def test_async_counterexample_has_linear_regret() -> None:
     assert max(sync) < 0.05 * np.array(late)[stuck].min()
 
 
+@pytest.mark.slow
 def test_review_frees_the_stuck_state() -> None:
     for seed in range(4):
         world = tt.worlds.spin_glass(seed=seed)

@@ -269,6 +269,7 @@ def test_generalised_least_squares_is_regression_on_whitened_losses() -> None:
     np.testing.assert_allclose(joint.w, direct, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_coverage_under_correlated_noise() -> None:
     """How often the ellipsoid of w fails in 150 rounds of a clique of 6, at delta = 0.1.
 
@@ -350,6 +351,7 @@ def test_the_joint_bound_from_the_matrices() -> None:
         assert learner.bound.total.width(state) == pytest.approx(width, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_no_state_of_a_grid_is_better() -> None:
     """Every look of 6 runs against 41 x 41 (x 21) states; some where both bounds must balance."""
     looks = balanced = 0

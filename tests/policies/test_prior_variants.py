@@ -351,6 +351,7 @@ def test_the_likelihood_of_spread_and_noise_is_that_of_all_losses() -> None:
     np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_spread_and_noise_of_factors_are_found_or_told() -> None:
     policy, _ = told_joint(rounds=300)
     scales = policy.learner.joint_scales
@@ -369,6 +370,7 @@ def test_spread_and_noise_of_factors_are_found_or_told() -> None:
     assert given.learner.joint_scales.sigma == 1.0
 
 
+@pytest.mark.slow
 def test_levels_and_units_of_all_losses_change_no_decision() -> None:
     world, _ = factored(RING, seed=6, noise=tt.worlds.Gaussian(0.1))
     paths = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import trimtab as tt
+import trimtab.policies
 from trimtab.cli import app
 from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 from trimtab.policies import LazyPolicy, Told
-from trimtab.policies.registry import POLICIES
+from trimtab.policies.registry import HOMES, POLICIES
 from trimtab.registry import Registry
 from trimtab.sweeps.describe.policies import check_policy, make_policy
 
@@ -64,6 +67,20 @@ def registered() -> Iterator[None]:
 
 def test_every_policy_is_public() -> None:
     assert set(POLICIES) <= set(tt.__all__)
+
+
+def test_every_module_of_policies_is_where_the_list_looks_for_it() -> None:
+    for module in pkgutil.walk_packages(trimtab.policies.__path__, "trimtab.policies."):
+        importlib.import_module(module.name)
+    assert set(POLICIES) == set(HOMES)
+    assert {name: kind.__module__ for name, kind in POLICIES.items()} == HOMES
+    assert set(dir(trimtab.policies)) >= set(trimtab.policies.__all__) > set(HOMES)
+
+
+def test_a_name_of_ours_cannot_be_taken() -> None:
+    steady = type("SteadyGraphLinUCB", (LazyPolicy,), {})
+    with pytest.raises(InvalidInput, match="there is a policy 'SteadyGraphLinUCB' already"):
+        POLICIES.register(steady)
 
 
 @pytest.mark.usefixtures("registered")

@@ -346,6 +346,7 @@ def test_the_lazy_leader_moves_only_with_its_grid() -> None:
 
 
 @pytest.mark.parametrize("name", ["cube", "balls", "simplex"])
+@pytest.mark.slow
 def test_perturbed_leader_regret_and_switches(name: str) -> None:
     """Means over 40 perturbations, for linear losses that do not know them.
 

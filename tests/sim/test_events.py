@@ -167,6 +167,7 @@ def test_sums_agree_in_distribution(kind: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_sums_of_steady_agree_in_distribution() -> None:
     """Its alarm included, which both paths listen to."""
     world = tt.worlds.quadratic(

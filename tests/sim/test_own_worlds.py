@@ -106,6 +106,7 @@ def test_other_domains_are_searched() -> None:
     assert found.agreed == found.descents == 12
 
 
+@pytest.mark.slow
 def test_a_search_finds_narrow_valleys_and_several_basins() -> None:
     box = tt.Box().bind(3)
 

@@ -49,6 +49,7 @@ def test_a_tiny_radius_is_none(beta: float) -> None:
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.booleans())
 @settings(max_examples=200)
+@pytest.mark.slow
 def test_lowest_has_no_better_neighbour_and_does_not_move_by_rounding(
     seed: int, n: int, outermost: bool
 ) -> None:
@@ -127,6 +128,7 @@ def test_one_criterion_on_one_ball_is_exact_and_says_so() -> None:
         assert found.value <= min(lcb.value(x) for x in points[::50]) + 1e-9
 
 
+@pytest.mark.slow
 def test_products_of_balls_against_a_grid_of_angles() -> None:
     """Criteria on one ball, on the other and on both: 60 x 60 pairs of angles, 15 problems."""
     rng = np.random.default_rng(1)

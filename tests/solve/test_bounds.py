@@ -147,7 +147,7 @@ def test_floors_are_below_the_term_in_random_boxes(basis: Basis, data: Any) -> N
         assert terms is not None
         for i, term in zip(part.criteria, terms, strict=True):
             free = part.knobs[term.places]
-            for _ in range(25):
+            for _ in range(8):
                 low = np.where(rng.random(free.size) < 0.2, 0.0, 0.999 * rng.random(free.size))
                 wide = rng.uniform(0.1, 1.0, size=free.size) * 10.0 ** -rng.uniform(0.0, 4.0)
                 high = low + wide * (1.0 - low)
@@ -167,7 +167,7 @@ def test_floors_are_below_the_term_in_random_boxes(basis: Basis, data: Any) -> N
                     below += weight * floor[0]
                 assert (below <= values + ROUNDING).all()
                 boxes += 1
-    assert boxes >= 500
+    assert boxes >= 150
 
 
 @pytest.mark.parametrize("sign", [-1.0, 0.0], ids=["falling", "both ways"])
@@ -342,6 +342,7 @@ def after_play(graph: Graph, rounds: int) -> tuple[Part, Array]:
 
 
 @pytest.mark.parametrize("rounds", [100, 10_000, 1_000_000])
+@pytest.mark.slow
 def test_a_ring_of_200_is_certified_by_cells(rounds: int) -> None:
     part, found = after_play(ring(200), rounds)
     width = part.bound.width(found)

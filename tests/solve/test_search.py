@@ -208,6 +208,7 @@ def test_no_move_of_one_knob_improves_a_solution(
     "domain",
     [None, pytest.param(Box(levels={0: [0.0, 0.35, 0.8], 2: [0.1, 0.5, 1.0]}), id="some levels")],
 )
+@pytest.mark.slow
 def test_no_move_of_one_knob_improves_a_solution_by_gradients(domain: Box | None) -> None:
     rng = np.random.default_rng(6)
     for _ in range(40):
@@ -246,6 +247,7 @@ def test_inside_the_box_the_slope_of_a_solution_is_0(basis: Basis) -> None:
     assert inside >= 100  # of 160
 
 
+@pytest.mark.slow
 def test_the_search_is_never_worse_than_eight_starts_of_lbfgs() -> None:
     rng = np.random.default_rng(11)
     beaten = 0
@@ -344,6 +346,7 @@ def test_nobody_is_warned_where_no_derivatives_are_taken_or_they_are_given() -> 
 
 
 @pytest.mark.filterwarnings("ignore::trimtab.errors.FiniteDifferences")
+@pytest.mark.slow
 def test_differences_lead_where_derivatives_lead() -> None:
     for seed in range(10):
         found = []

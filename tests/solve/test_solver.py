@@ -599,7 +599,7 @@ def test_the_unit_of_the_losses_does_not_matter(
     whole, halves = [0, 1, 2, 3], [[0, 1], [2, 3]]
     graph = Graph.from_scopes([whole] if domain == Balls([whole]) else [whole, *halves], knobs=4)
     moved = 0
-    for seed in range(10):
+    for seed in range(5):
         found = []
         for unit in (1.0, scale):
             rng = np.random.default_rng(seed)
@@ -614,7 +614,7 @@ def test_the_unit_of_the_losses_does_not_matter(
             assert scaled.state == pytest.approx(plain.state, abs=1e-6)
             assert scaled.value == pytest.approx(scale * plain.value, rel=1e-9, abs=0.0)
             moved += not np.array_equal(plain.state, current)
-    assert moved >= 15  # of 20
+    assert moved >= 7  # of 10
 
 
 # Bases without an exact step
@@ -664,6 +664,7 @@ def fourier(dim: int, lengthscale: float, seed: int) -> tuple[Basis, Callable[[i
     ],
     ids=["custom", "custom with slopes", "even", "odd", "many"],
 )
+@pytest.mark.slow
 def test_smooth_bases_are_solved_nearly_as_well_as_by_a_dense_grid(
     basis: Basis,
     features: Callable[[int, Array], Array],

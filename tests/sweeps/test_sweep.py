@@ -26,7 +26,7 @@ from trimtab.sweeps.describe.policies import make_policy
 from trimtab.sweeps.describe.settings import expand
 from trimtab.sweeps.describe.worlds import GRAPHS, WORLDS, check_world, make_world
 from trimtab.sweeps.plan import plan
-from trimtab.sweeps.run import Numbers, Outcome, Run, carry_out, seeds_of
+from trimtab.sweeps.run import Numbers, Outcome, SweepRun, carry_out, seeds_of
 from trimtab.sweeps.store import Store
 from trimtab.sweeps.summary import mean, ratio
 
@@ -143,7 +143,7 @@ def test_cpu_seconds_alone_may_differ() -> None:
     assert not first.same_numbers(small(horizon=13))
     assert not first.same_numbers(small(final_states=True))
     ticks = iter([2.0, 5.5])
-    run = Run(policy=STAY, world=RING, seed=0, horizon=3)
+    run = SweepRun(policy=STAY, world=RING, seed=0, horizon=3)
     assert carry_out(run, clock=lambda: next(ticks)).cpu_seconds == 3.5
 
 
@@ -451,9 +451,9 @@ def test_a_store_is_added_to_and_nothing_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.sqlite"
-    made: list[Run] = []
+    made: list[SweepRun] = []
 
-    def counted(run: Run) -> Outcome:
+    def counted(run: SweepRun) -> Outcome:
         made.append(run)
         return carry_out(run)
 
@@ -568,13 +568,17 @@ def test_a_failure_is_kept_and_tried_again(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_another_version_is_another_run_and_never_mixed() -> None:
-    run = Run(policy=STAY, world=RING, seed=0, horizon=3)
-    other = Run(policy=STAY, world=RING, seed=0, horizon=3, version="0.0.1")
+    run = SweepRun(policy=STAY, world=RING, seed=0, horizon=3)
+    other = SweepRun(policy=STAY, world=RING, seed=0, horizon=3, version="0.0.1")
     assert run.digest != other.digest
     assert "install the same one" in carry_out(other).error
-    assert Run(policy=STAY, world=RING, seed=0, horizon=4).digest != run.digest
-    assert Run(policy=STAY, world=RING, seed=0, horizon=3, final_state=True).digest != run.digest
-    assert Run(policy=STAY, world=RING, seed=0, horizon=3, checkpoints=(1,)).digest != run.digest
+    assert SweepRun(policy=STAY, world=RING, seed=0, horizon=4).digest != run.digest
+    assert (
+        SweepRun(policy=STAY, world=RING, seed=0, horizon=3, final_state=True).digest != run.digest
+    )
+    assert (
+        SweepRun(policy=STAY, world=RING, seed=0, horizon=3, checkpoints=(1,)).digest != run.digest
+    )
 
 
 def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -609,7 +613,7 @@ def test_a_damaged_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InvalidInput, match="damaged"):
         small(store=path, seeds=10)
-    made: list[Run] = []
+    made: list[SweepRun] = []
     monkeypatch.setattr("trimtab.sweeps.local.carry_out", made.append)
     place = whole.index(np.full(1500, 0.5).tobytes()[:2000])  # within a state
     path.write_bytes(whole[: place + 4] + b"?" + whole[place + 5 :])

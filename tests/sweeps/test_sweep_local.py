@@ -23,7 +23,7 @@ from trimtab.policies import Policy
 from trimtab.sim.worlds import World
 from trimtab.sweeps import Results, sweep
 from trimtab.sweeps.local import Batch, on_this_machine
-from trimtab.sweeps.run import Run
+from trimtab.sweeps.run import SweepRun
 
 PATIENCE = 120.0  # seconds to wait for another process, on a machine that has others to do
 
@@ -135,7 +135,7 @@ def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert goals[-1] <= len(kept) < 1000
     made: list[int] = []
 
-    def counted(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
+    def counted(runs: Sequence[SweepRun], workers: int) -> Iterator[Batch]:
         made.append(len(runs))
         return on_this_machine(runs, workers)
 

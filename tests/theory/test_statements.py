@@ -179,6 +179,7 @@ def test_theorem_1_needs_every_epoch() -> None:
 
 
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (2, 1), (1, 20), (2, 20)])
+@pytest.mark.slow
 def test_coverage_of_the_radii(d: int, m: int) -> None:
     """How often some ellipsoid of m criteria fails within 2,000 rounds, at delta = 0.1.
 

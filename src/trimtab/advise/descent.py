@@ -26,7 +26,7 @@ CHANGES = 4  # of an adversary's target in a run
 
 
 def descent_policy(situation: Situation, rounds: int) -> LazyOGD:
-    """The policy for so many rounds, with as large a share of them for moves as was asked for."""
+    """The policy for a horizon, with as large a share of them for moves as was asked for."""
     if situation.lipschitz is None:
         raise InvalidInput("lipschitz is missing; say how long gradients can be")
     T, budget = situation.horizon, situation.budget

@@ -26,7 +26,7 @@ from trimtab.model.problem import Problem
 from trimtab.theory.variants import Bound, Case, descent
 
 EAGER_LEAST = 100  # rounds that a variant which looks in every round must play to be compared
-CLEAR = 1.0  # standard errors: what costs more by so many plays no more
+CLEAR = 1.0  # standard errors: what costs more by this plays no more
 SURE = 2.5  # as many for staying put, or if the best looks in every round
 
 

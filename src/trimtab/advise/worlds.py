@@ -176,7 +176,7 @@ def _of_fewer_knobs(problem: Problem, spread: Array, noise: Noise, truth: Graph)
 
 
 def _thinned(problem: Problem, reads: int, rng: np.random.Generator) -> Graph:
-    """So many knobs, or balls, of every scope at random, its centre among them."""
+    """`reads` knobs, or balls, of every scope at random, its centre among them."""
     graph, unit = problem.graph, units(problem)
     scopes = []
     for i in range(graph.criteria):

@@ -13,10 +13,14 @@ import typer
 from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
+from trimtab.cli.errata import errata
 from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
+from trimtab.cli.report import report
 from trimtab.cli.reproduce import reproduce
+from trimtab.cli.run import run
+from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
 from trimtab.errors import TrimtabError
@@ -30,11 +34,16 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(reproduce)
+app.command()(errata)
 app.command()(sweep)
 app.command()(init)
 app.command()(doctor)
 register(app)
+app.command()(run)
+app.command()(report)
 app.command()(history)
+app.command()(serve)
+app.add_typer(token, name="token")
 app.add_typer(storage, name="storage")
 
 

@@ -9,13 +9,13 @@ import typer
 
 
 def demo(
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds to play with each policy.")] = 2000,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds to play.")] = 300,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated noise.")] = 0,
     out: Annotated[Path, typer.Option(help="File for the report, an HTML page.")] = Path(
         "trimtab-demo.html"
     ),
 ) -> None:
-    """Tune a simulated recommender with standard LinUCB and with Steady, side by side."""
-    from trimtab.sim.demo import run
+    """Tune a simulated recommender live, beside LinUCB and Optuna; it ends with a report."""
+    from trimtab.demo.story import run
 
-    run(rounds=rounds, seed=seed, out=out)
+    run(rounds_=rounds, seed=seed, out=out)

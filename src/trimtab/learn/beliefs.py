@@ -24,7 +24,7 @@ SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of
 #                              from which on, spread and noise are learned no further
 CUT, CUT_FROM = 3.0, 8  # where losses are cut, in predictive deviations, and from how many on
 MISFIT = 0.1  # of the spread: what a basis may miss of a loss
-ODD, SEVERAL = 7.0, 3  # times the typical noise: more than three losses can prove, among so many
+ODD, SEVERAL = 7.0, 3  # times the typical noise, of at least 3 criteria: a spike, not bad luck
 LEFT = 0.3  # rounds that count of what was learned before an alarm
 KAPPA, KAPPA_ROUNDS = 0.5, 300.0  # the width, in posterior standard deviations, and its growth
 

@@ -49,7 +49,8 @@ class Edges:
 
     The arrays are aligned with `graph.scope_knobs`. The centre of a criterion, and a scope
     of a single knob, are fixed. On `Balls` the knobs of a block stand or fall together. Once
-    decided an edge stays so, and its row shows the evidence of that time.
+    decided an edge stays so until its criterion is reopened, and its row shows the evidence of
+    the last test.
 
     >>> import trimtab as tt
     >>> edges = Edges(tt.Problem(tt.Graph.from_edges(3, [(0, 1)])))
@@ -123,6 +124,36 @@ class Edges:
                 best = candidates[np.argmax(self.statistic[candidates])]
                 self.decision[mine[self.unit[mine] == self.unit[best]]] = UNDECIDED
         return not np.array_equal(before, self.decision)
+
+    def compare(self, estimators: NodewiseEstimators, gamma: Array, clock: int) -> bool:
+        """Decide every open edge by the paper's |theta_ij| > gamma / 2; whether any was open.
+
+        theta_ij is the largest coefficient that the knob owns, in the basis as it is. A scope is
+        not left empty: its knob with the largest one stays.
+        """
+        opened = self.open
+        for i in np.unique(self.criterion[opened]).tolist():
+            mine, theta = self._of(i), np.abs(estimators.theta(i))
+            candidates = mine[opened[mine]]
+            for unit in np.unique(self.unit[candidates]):
+                at = candidates[self.unit[candidates] == unit]
+                largest = theta[features_of(estimators.problem, i, self.knob[at])].max(initial=0.0)
+                self.statistic[at] = self.size[at] = largest
+                self.threshold[at], self.bound[at], self.round[at] = gamma[i] / 2.0, np.inf, clock
+                self.decision[at] = INCLUDED if largest > gamma[i] / 2.0 else EXCLUDED
+            if not self.kept[mine].any():
+                best = candidates[np.argmax(self.statistic[candidates])]
+                self.decision[mine[self.unit[mine] == self.unit[best]]] = INCLUDED
+        return bool(opened.any())
+
+    def reopen(self, criteria: Ints) -> Ints:
+        """Decide these criteria's edges anew, of which some were excluded; which edges: (r,)."""
+        mine = np.isin(self.criterion, criteria)
+        again = np.flatnonzero(mine & (self.decision == EXCLUDED))
+        self.decision[mine & ((self.decision == EXCLUDED) | (self.decision == INCLUDED))] = (
+            UNDECIDED
+        )
+        return again
 
     def __iter__(self) -> Iterator[Edge]:
         """One row per edge, criterion after criterion."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints
+from trimtab.arrays import NOBODY, Array, Ints
 from trimtab.errors import InvalidInput
 from trimtab.learn.cholesky import unpack
 from trimtab.learn.nodewise import NodewiseEstimators
@@ -105,12 +105,17 @@ def sub_factor(A: Array, kept: Ints, ratio: float = 1.0) -> Array:
     return np.asarray(U.T * np.where(np.diag(U) < 0.0, -1.0, 1.0))
 
 
-def refit(estimators: NodewiseEstimators, smaller: Problem) -> dict[str, Any]:
+def refit(estimators: NodewiseEstimators, smaller: Problem, fresh: Ints = NOBODY) -> dict[str, Any]:
     """What a snapshot of the estimators would hold, had they always been on the smaller problem.
 
     Everything must be flushed. The ridge parameter follows the scale of the features, so
     that V is the sub-block of the old V in the new units; clocks are left to the caller, and
     with a prior where V starts (`NodewiseEstimators.start_at`).
+
+    Args:
+        estimators: on the graph as it was.
+        smaller: the problem on smaller scopes, those of `fresh` excepted.
+        fresh: criteria whose scopes may have grown; they have seen nothing there.
     """
     problem, stats = estimators.problem, estimators.stats
     saved = estimators.snapshot()
@@ -118,6 +123,15 @@ def refit(estimators: NodewiseEstimators, smaller: Problem) -> dict[str, Any]:
     alone = []  # with a prior, the data without it
     for i in range(problem.criteria):
         d = int(problem.dims[i])
+        if i in fresh:
+            wide = int(smaller.dims[i])
+            _, ratio = kept_features(smaller, problem, i)
+            reg[i] /= ratio**2
+            gain[i] = 0.0
+            start = np.diag([*np.full(wide, np.sqrt(reg[i])), 0.0])[np.tril_indices(wide + 1)]
+            blocks.append(start)
+            alone.append(np.zeros_like(start))
+            continue
         A = unpack(stats.R, int(stats.blocks[i]), d + 1)
         kept, ratio = kept_features(problem, smaller, i)
         L = sub_factor(A, kept, ratio)
@@ -129,6 +143,6 @@ def refit(estimators: NodewiseEstimators, smaller: Problem) -> dict[str, Any]:
             reg[i] *= ratio**2
             gain[i] = 2.0 * np.log(np.diag(L)[:-1]).sum() - kept.size * np.log(reg[i])
     total, R = int(smaller.features.offsets[-1]), np.concatenate(blocks)
-    if alone:
+    if estimators.prior is not None:
         saved |= {"alone": np.concatenate(alone), "R0": R}
     return saved | {"R": R, "gain": gain, "reg": reg, "phi": np.zeros(total)}

@@ -5,8 +5,9 @@ Names resolve at first use: what only looks after a store does not load the nume
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from trimtab.registry import resolver
 
 if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.live.spec.basis_and_policy import BasisChoice as BasisChoice
@@ -39,10 +40,4 @@ __all__ = list(_HOME)
 
 
 if not TYPE_CHECKING:  # else a checker would take any misspelt name for an object
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOME:
-            raise AttributeError(f"module 'trimtab.live' has no attribute {name!r}")
-        value: object = getattr(import_module(_HOME[name]), name)
-        globals()[name] = value  # the next access does not come here
-        return value
+    __getattr__ = resolver(__name__, _HOME)

@@ -22,6 +22,10 @@ def decide(
     if wanted != here:
         careful = reason == "move" and bool(tuner_state.guardrails)
         state, held = limited(tuner_state, wanted, now=now, round=round, way_back=careful)
+        forced = tuner_state.forced_move is not None
+        unsafe = [] if forced or state == here else learned.safety.unsafe(state)
+        if unsafe:
+            state, held = here, [f"{rule} may not hold there" for rule in unsafe]
         notes += held
         if reason == "move" and any(not note.endswith(TOLERANCE) for note in held):
             reason = "guard"
@@ -75,7 +79,8 @@ def _wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, l
         attached = tuner_state.urgent == tuner_state.deployed and (
             last is None or last.number < tuner_state.urgent
         )
-        return ("manual" if attached else "hold"), here, []
+        missing = waits(tuner_state) if tuner_state.observed else []
+        return ("manual" if attached else "hold"), here, missing
     if notes := waits(tuner_state):
         return "guard", here, notes
     return "move", learned.goal, []

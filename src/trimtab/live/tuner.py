@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
-from trimtab.errors import InvalidInput, NotFound
+from trimtab.errors import InvalidInput, NotFound, TrimtabError
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
@@ -31,9 +32,10 @@ from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import Place, Read
+from trimtab.live.store.session import Place, Read, Session
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
+from trimtab.policies import Policy, restore
 
 SNAPSHOT_EVERY = 500  # events
 
@@ -41,6 +43,7 @@ SNAPSHOT_EVERY = 500  # events
 STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
 
 Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
+Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
 
 
 class Tuner:
@@ -159,8 +162,9 @@ class Tuner:
                 payload["configuration"] = json.dumps(configuration(self.spec))
                 payload |= self._signed(None)
                 begin = Draft(kind="begin", payload=payload, at=self._clock())
-                with self._journal.session(self.name) as session:
-                    first = next(session.events(), None) or session.append(begin)[0]
+                first = self._journal.decide(
+                    self.name, lambda alone: next(alone.events(), None) or alone.append(begin)[0]
+                )
             projection = Projection.begun(first)
         projection.follow(self._read)
         return projection, saved
@@ -194,8 +198,8 @@ class Tuner:
                 return []
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
-        with self._thread:
-            events = self._act(plan, actor)
+        with self._turn():
+            events = self._act(plan, actor, fresh=True)
             if events:
                 event = events[0]
             else:
@@ -312,12 +316,10 @@ class Tuner:
                 metric, value, and optionally time and noise. The same table again has no effect.
             actor: who gives it.
         """
-        with self._thread:
+        with self._turn():
             spec, at = self._projection.tuner_state.spec, self._time(self._clock())
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
-            with self._journal.session(self.name) as session:
-                self._projection.follow(session.events)
-                session.append(*drafts)
+            self._journal.append(self.name, *drafts)
             self._projection.follow(self._read)
         return rows
 
@@ -327,7 +329,7 @@ class Tuner:
         Raises:
             NotFound: there was no such decision.
         """
-        with self._thread:
+        with self._turn():
             self._projection.follow(self._read)
             number = self._number(decision_id)
             known = history.known(self._projection.tuner_state, number, self._read, self.name)
@@ -353,15 +355,29 @@ class Tuner:
             newest: whether the newest rows are wanted, and come first.
             kinds: of which kinds ("decide", "tell", "pause", ...); all by default.
         """
-        with self._thread:
+        with self._turn():
             self._projection.follow(self._read)
             spec, last = self._projection.tuner_state.spec, self._projection.number
             source = Source(spec, self._read, last)
             return source.rows(after=after, limit=limit, newest=newest, kinds=kinds)
 
+    @property
+    def policy(self) -> Policy:
+        """What was learned up to the last event: a policy of its own, for you to look at."""
+        with self._thread:
+            self._projection.follow(self._read)
+            learned = self._projection.learned.policy
+            return restore(learned.problem, learned.snapshot())
+
+    def recorded_spec(self) -> Spec:
+        """The spec that the journal has now; `spec` is the one that this object was made with."""
+        with self._thread:
+            self._projection.follow(self._read)
+            return self._projection.tuner_state.spec
+
     def status(self) -> Status:
         """Where the tuner stands."""
-        with self._thread:
+        with self._turn():
             self._projection.follow(self._read)
             tuner_state, learned = self._projection.tuner_state, self._projection.learned
             return status_of(tuner_state, learned, now=microseconds(self._time(self._clock())))
@@ -369,36 +385,55 @@ class Tuner:
     # How every call goes.
 
     def _act(
-        self, plan: Plan, actor: str | None = None, why: str | None = None
+        self, plan: Plan, actor: str | None = None, why: str | None = None, *, fresh: bool = False
     ) -> tuple[Event, ...]:
         """Read what is new, plan, append, and follow; no event if there is nothing to do.
 
-        The plan is made outside the transaction, so that what takes time does not keep others
-        waiting, and once more inside it if there were other events meanwhile.
+        The plan is made on what is known, and its events are appended if that was all there is. If
+        there were other events meanwhile it is made once more, with nobody in between.
         """
-        with self._thread:
+        with self._turn():
             self._step("received")
-            clock = self._clock()
-            self._projection.follow(self._read)
-            signed = self._signed(actor, why)
-            drafts = self._drafts(plan, self._read, clock, signed)
-            seen = self._projection.number
+            make = partial(self._drafts, plan, self._signed(actor, why))
+            drafts = [] if fresh else self._tried(make)
+            if not drafts:
+                self._projection.follow(self._read)
+                drafts = make(self._read)
             if not drafts:
                 return ()
-            with self._journal.session(self.name) as session:
-                self._projection.follow(session.events)
-                if self._projection.number != seen:
-                    drafts = self._drafts(plan, session.events, clock, signed)
-                events = session.append(*drafts)
+            events = self._journal.append(self.name, *drafts, after=self._projection.place)
+            if not events:
+                events = self._journal.decide(self.name, partial(self._alone, make))
             self._step("appended")
             self._projection.extend(events, self._read)
             self._step("folded")
             return events
 
-    def _drafts(
-        self, plan: Plan, read: Read, clock: datetime, signed: dict[str, str]
-    ) -> list[Draft]:
-        tuner_state, at = self._projection.tuner_state, self._time(clock)
+    def _alone(self, make: Make, session: Session) -> tuple[Event, ...]:
+        """Read what is new, plan and append while nobody else can."""
+        self._projection.follow(session.events)
+        drafts = make(session.events)
+        return session.append(*drafts) if drafts else ()
+
+    def _tried(self, make: Make) -> list[Draft]:
+        """What the plan amounts to by what is known, nothing if it cannot be made without reading.
+
+        Whether that was all there is shows when it is appended.
+        """
+        if not self._projection.whole:
+            return []
+        try:
+            return make(self._read)
+        except TrimtabError:
+            return []
+
+    def _turn(self) -> threading.RLock:
+        """The lock between threads; a forked child is refused before it waits for it."""
+        self._journal.refuse_forked()
+        return self._thread
+
+    def _drafts(self, plan: Plan, signed: dict[str, str], read: Read) -> list[Draft]:
+        tuner_state, at = self._projection.tuner_state, self._time(self._clock())
         return [
             Draft(kind=kind, payload=payload | signed, at=at)
             for kind, payload in plan(tuner_state, read, microseconds(at))

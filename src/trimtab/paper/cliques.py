@@ -29,7 +29,7 @@ LAW_NAMES: dict[Law, str] = {
 
 
 def problem_of(domain: Domain, cliques: int) -> Problem:
-    """So many pairs of knobs, each read by a linear criterion of its own, with raw features."""
+    """Pairs of knobs, each read by a linear criterion of its own, with raw features."""
     pairs = [[DIMENSION * c, DIMENSION * c + 1] for c in range(cliques)]
     return Problem(
         Graph.from_scopes(pairs, knobs=DIMENSION * cliques),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import NotFound
-from trimtab.sim.svg import apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def require() -> None:
 def panels(
     count: int, *, columns: int, size: tuple[float, float] = PANEL
 ) -> tuple[Canvas, list[Axes]]:
-    """A canvas with so many panels, at most `columns` side by side, in our style."""
+    """A canvas with this number of panels, at most `columns` side by side, in our style."""
     import matplotlib
     from matplotlib.figure import Figure as Canvas
 
@@ -132,3 +132,20 @@ def _saved(canvas: Canvas, kind: str, metadata: dict[str, None]) -> bytes:
         canvas.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
     canvas.set_layout_engine("none")  # it is laid out now; another file need not do it again
     return buffer.getvalue()
+
+
+def apart(heights: Sequence[float], *, gap: float, last: float) -> list[float]:
+    """Ascending heights moved as little as it takes to be a gap apart, and at most the last.
+
+    >>> apart([5.0, 5.0], gap=4.0, last=10.0), apart([0.0, 9.0, 10.0], gap=4.0, last=10.0)
+    ([3.0, 7.0], [0.0, 6.0, 10.0])
+    """
+    # Neighbours that would touch are moved together, each block around its own mean.
+    blocks: list[list[float]] = []
+    for j, height in enumerate(heights):
+        blocks.append([height - j * gap])
+        while len(blocks) > 1 and fmean(blocks[-2]) >= fmean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    flat = [fmean(block) for block in blocks for _ in block]
+    n = len(heights) - 1
+    return [min(z + j * gap, last - (n - j) * gap) for j, z in enumerate(flat)]

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from trimtab.paper.experiment import Figure, Setting
 from trimtab.paper.figures import svg
 from trimtab.paper.verdict import RULE, Judged, Kind, Verdict
-from trimtab.sim import page
-from trimtab.sim.page import Cell
+from trimtab.plot import page
+from trimtab.plot.page import Cell
 
 COLOURS: dict[Kind, str] = {"reproduces": "good", "under other settings": "fair", "does not": "bad"}
 PACKAGES = ("trimtab", "numpy", "scipy", "matplotlib", "scikit-learn")

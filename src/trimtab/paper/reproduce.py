@@ -19,7 +19,7 @@ from trimtab.paper.results import to_json
 from trimtab.paper.verdict import Judged
 from trimtab.parallel.pool import Pool
 from trimtab.parallel.progress import progress_bar
-from trimtab.sim.page import shown
+from trimtab.plot.page import shown
 
 _HOME = {
     "single-clique": "trimtab.paper.single_clique",

@@ -88,7 +88,7 @@ def _tabulated(table: Table) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """The same, with floats to so many digits: what follows depends on the mathematics library."""
+    """The same, with rounded floats: further digits depend on the mathematics library."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):

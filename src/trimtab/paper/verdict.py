@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from trimtab.errors import InvalidInput
 from trimtab.paper.experiment import Comparison, Measured, Published, Result, Setting
-from trimtab.sim.page import shown
+from trimtab.plot.page import shown
 
 LEVEL = 0.95
 RULE = (

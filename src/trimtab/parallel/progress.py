@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from rich.console import Console
@@ -64,3 +65,45 @@ def progress_bar(
             progress.update(task, advance=done, note=note)
 
         yield advance
+
+
+PATIENCE = 1.0  # seconds before a bar is worth its lines
+REFRESH = 0.1  # seconds between two advances that are passed on
+
+
+def watched() -> bool:
+    """Whether a person sees what is printed: standard error is a terminal, or it is a notebook."""
+    return sys.stderr.isatty() or Console().is_jupyter
+
+
+@contextmanager
+def rounds_bar(
+    what: str, total: int, *, shown: bool | None = None
+) -> Iterator[Callable[[int], None]]:
+    """A bar of rounds, to be called with how many were just played; one second late at first.
+
+    It is shown by default where a person watches.
+    """
+    if shown is None:
+        shown = watched()
+    if not shown:
+        yield lambda rounds: None
+        return
+    with ExitStack() as stack:
+        advance: Advance | None = None
+        due, waiting, done = time.monotonic() + PATIENCE, 0, 0
+
+        def note(rounds: int) -> None:
+            nonlocal advance, due, waiting, done
+            waiting, done = waiting + rounds, done + rounds
+            if (now := time.monotonic()) < due and done < total:
+                return
+            if advance is None:
+                if now < due:  # over before anybody could wonder
+                    return
+                bar = progress_bar(what, total=total, unit="rounds", shown=True)
+                advance = stack.enter_context(bar)
+            advance(waiting)
+            due, waiting = now + REFRESH, 0
+
+        yield note

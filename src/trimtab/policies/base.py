@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, Self
 
@@ -13,6 +13,7 @@ from trimtab.errors import InvalidInput
 from trimtab.model.problem import Problem
 from trimtab.policies.learner import Certificate, Learner
 from trimtab.policies.record import Record
+from trimtab.solve.admissible import Admissible
 
 FORMAT = 2  # of snapshots: no other one is read
 GROW = ("diary.", "pending.")  # entries with a row for each of something, however many
@@ -100,6 +101,15 @@ class Policy(Protocol):
             InvalidInput: some knob has no value between them, or the domain is no box.
         """
         self.learner.within(low, high)
+
+    def constrain(self, admissible: Callable[[], Admissible] | None) -> None:
+        """Choose only admissible states from now on; None: all states are.
+
+        The function is called at every look, so that the set may follow what was learned since.
+        It is no part of a snapshot: a policy that was restored has to be told again. Policies with
+        bounds of their own kind (`JointLazyGraphLinUCB`) do not heed it.
+        """
+        self.learner.admissible = admissible
 
     def snapshot(self) -> dict[str, Any]:
         """The whole policy as plain scalars and arrays; `restore` goes on from it bit for bit."""

@@ -79,7 +79,7 @@ class LazyPolicy(Policy, Protocol):
         return replace(told, cut=cut) if cut.size else told
 
     def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
-        """Learn from several rounds, one row each, as so many tells would; how many it took.
+        """Learn from several rounds, one row each, as single tells would; how many rows it took.
 
         It stops after a round in which something is due, since what comes next may belong to
         another state. Rows may be a piece of a memory-mapped file, float32 or float64: nothing is

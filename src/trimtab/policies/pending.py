@@ -43,7 +43,7 @@ class Pending:
         self._keep(np.arange(len(self.states)) >= len(self.states) - MOST)
 
     def answer(self, state: Array, count: Ints) -> Ints:
-        """So many rounds of a state are answered or given up; how many of them were pending."""
+        """Rounds of a state are answered or given up; how many of them were pending."""
         place = self._place(state) if self.states.size else None
         if place is None:
             return np.zeros_like(count)

@@ -8,7 +8,21 @@ from trimtab.policies.base import Policy
 from trimtab.policies.gradient.descent import GradientPolicy
 from trimtab.registry import Registry
 
-POLICIES = Registry("policy", group="trimtab.policies")
+HOMES = {  # each module registers its own by the decorator
+    "SteadyGraphLinUCB": "trimtab.policies.steady",
+    "LazyGraphLinUCB": "trimtab.policies.lazy",
+    "AsyncLazyGraphLinUCB": "trimtab.policies.async_",
+    "AdaptiveGraphLinUCB": "trimtab.policies.adaptive.policy",
+    "JointLazyGraphLinUCB": "trimtab.policies.joint.policy",
+    "PooledGraphLinUCB": "trimtab.policies.pooled.policy",
+    "LinUCB": "trimtab.policies.linucb",
+    "ScalarLinUCB": "trimtab.policies.pooled.scalar",
+    "FixedState": "trimtab.policies.baselines.simple",
+    "RandomState": "trimtab.policies.baselines.simple",
+    "LazyOGD": "trimtab.policies.gradient.lazy_ogd",
+    "FollowThePerturbedLeader": "trimtab.policies.baselines.perturbed",
+}
+POLICIES = Registry("policy", group="trimtab.policies", homes=HOMES)
 register = POLICIES.register
 
 

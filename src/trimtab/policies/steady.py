@@ -84,8 +84,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         cold_start: "solve" before the first round, or "keep" the start state, the default
             where every criterion has a constant feature.
         review: whether to look whenever the clock has doubled since the last time.
-        period: look at least every so many rounds, for worlds whose changes do not show at the
-            deployed state.
+        period: rounds after which it looks at the latest, for worlds whose changes do not show
+            at the deployed state.
         memory: H, let data lose 1/H of their weight in every round, for worlds that drift; by
             default nothing is forgotten.
         rho: how far from optimal a smaller move may be, in widths.
@@ -289,7 +289,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             rounds = min(max(2 * rounds, needed), self._limit())
         if learner.prior is not None and isinstance(domain, BoundBox):
             left = PRUNED * learner.lcb.width(best)
-            best = learner.lcb.pruned(best, learner.state, price / rounds, left)
+            pruned = learner.lcb.pruned(best, learner.state, price / rounds, left)
+            best = pruned if learner.admits(pruned) else best
         prior = learner.estimators.prior
         if prior is not None and prior.least is not None:
             gain, _ = self._gains(learner.lcb.terms(learner.state), learner.lcb.terms(best))

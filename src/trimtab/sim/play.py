@@ -12,6 +12,7 @@ from trimtab.arrays import Array, whole
 from trimtab.errors import InvalidInput, OptimumMissed
 from trimtab.model.domain import BoundBox
 from trimtab.model.problem import Problem
+from trimtab.parallel.progress import rounds_bar
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, Told
 from trimtab.sim.convex import play_convex
 from trimtab.sim.engine import Engine
@@ -31,7 +32,7 @@ def play(
     horizon: int,
     seed: int | np.random.Generator = 0,
     path: Path = "auto",
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
 ) -> Trace:
     """Let a policy run in a simulated world and record what it did.
 
@@ -57,12 +58,26 @@ def play(
         horizon: how many rounds to play.
         seed: of the world's noise, or a generator to go on with.
         path: "rounds" for one at a time, "events" for jumps, "auto" for jumps if possible.
-        progress: called with the number of rounds just played.
+        progress: whether to show a bar; by default where a person watches (a terminal, a notebook),
+            once the run has taken a second. Or what to call with the number of rounds just played.
     """
     horizon = whole(horizon, "horizon", low=1)
     if path not in ("auto", "rounds", "events"):
         raise InvalidInput(f"path = {path!r}; choose 'auto', 'rounds' or 'events'")
-    note = progress or (lambda rounds: None)
+    if callable(progress):
+        return _played(policy, world, horizon, _generator(seed), path, progress)
+    with rounds_bar(type(policy).__name__, horizon, shown=progress) as advance:
+        return _played(policy, world, horizon, _generator(seed), path, advance)
+
+
+def _played(
+    policy: Policy | GradientPolicy,
+    world: World | Drifting | Adversarial,
+    horizon: int,
+    rng: np.random.Generator,
+    path: Path,
+    note: Callable[[int], None],
+) -> Trace:
     if isinstance(world, Adversarial) or isinstance(policy, GradientPolicy):
         if not (isinstance(world, Adversarial) and isinstance(policy, GradientPolicy)):
             raise InvalidInput(
@@ -71,7 +86,7 @@ def play(
             )
         if path == "events":
             raise InvalidInput("no jumps here: the world gives a gradient per round; use 'rounds'")
-        return play_convex(policy, world, horizon, _generator(seed), note)
+        return play_convex(policy, world, horizon, rng, note)
     check_world(world)
     if not _fits(policy.problem, world.problem):
         raise InvalidInput("the policy was made for another problem; build it from world.problem")
@@ -79,7 +94,6 @@ def play(
         raise InvalidInput(
             f"horizon = {horizon}, but the recorded noise ends with round {last_round(world)}"
         )
-    seed = _generator(seed)
     before = policy.ask() if policy.rounds else policy.learner.origin
     recorder = Recorder(before, world.problem.criteria)
     if path == "events" and not isinstance(policy, LazyPolicy):
@@ -93,14 +107,15 @@ def play(
         raise InvalidInput(f"no jumps here: {why}; use path='rounds'")
     sums = isinstance(policy, LazyPolicy) and policy.sums_suffice and not without_sums(world)
     if isinstance(policy, LazyPolicy) and sums and path != "rounds":
-        _by_events(policy, world, horizon, seed, recorder, note)
+        _by_events(policy, world, horizon, rng, recorder, note)
     else:
-        _by_rounds(policy, world, horizon, seed, recorder, note)
+        _by_rounds(policy, world, horizon, rng, recorder, note)
     now, _ = now_of(world, horizon)
     check_again(now)
     state = policy.ask()
+    recorder.bounded(policy.certificate)
     recorder.left_at(state, rate=now.loss(state), best=now.optimum.value)
-    trace = recorder.trace(prices=world.problem.move_cost)
+    trace = recorder.trace(prices=world.problem.move_cost, world=world)
     _compare_with_optimum(trace)
     return trace
 
@@ -157,11 +172,14 @@ def _by_rounds(
         state = policy.ask()
         if last is not None and t > last:
             now, last = now_of(world, t)
+            recorder.world_changed()
             rated = None
         if state is not rated:
             rated, rate = state, now.loss(state)
         told = policy.tell(now.draw(state, rng, t))
         _record(recorder, state, 1, rate, now.optimum.value, told)
+        if told.cause != "none":
+            recorder.bounded(policy.certificate)
         progress(1)
 
 
@@ -176,6 +194,7 @@ def _by_events(
     t = 0
     while t < horizon:
         now, last = now_of(world, t + 1)
+        recorder.world_changed()
         stop = horizon if last is None else min(horizon, last)
         losses = losses_of(now, rng, t)
         engine = Engine.of(policy, losses)
@@ -183,6 +202,7 @@ def _by_events(
             while t < stop:
                 if engine is not None:
                     t, asked = engine.play(t, stop, now.optimum.value, recorder, progress)
+                    recorder.bounded(policy.certificate)
                     if asked:
                         recorder.told(policy.look())
                     continue
@@ -193,6 +213,7 @@ def _by_events(
                 t += rounds
                 told = policy.skip(rounds, losses.owed, seen=seen)
                 _record(recorder, state, rounds, rate, now.optimum.value, told)
+                recorder.bounded(policy.certificate)
                 progress(rounds)
         finally:
             policy.settle()  # what comes next has other means, or another owner

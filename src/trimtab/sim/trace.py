@@ -8,12 +8,20 @@ things, and are counted apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, Ints, read_only, refuse_where
+from trimtab.arrays import Array, ArrayLike, Bools, Ints, read_only, refuse_where
 from trimtab.errors import InvalidInput
 from trimtab.policies import Record, Told
+from trimtab.policies.learner import Certificate
+from trimtab.sim.analysis import Table, losses_by_objective, table
+from trimtab.sim.worlds import Drifting, World
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +46,10 @@ class Trace:
     reviews: int  # how many of those for no other cause than the clock
     attributions: Ints  # (m,) solves that each criterion triggered, alone or with others
     records: tuple[Record, ...]  # the reasons of every look, from policies that give them
+    bounded: Ints  # (c,) rounds after which the certificate was noted: every look, and the last
+    bounds: Array  # (c,) what it bounded the regret by
+    certified: Bools  # (c,) and whether every term of it was proven
+    world: World | Drifting | None = None  # where it was played; None for convex losses
 
     @property
     def horizon(self) -> int:
@@ -82,12 +94,17 @@ class Trace:
     @property
     def movement(self) -> float:
         """The l1 length of the path, from the start state on."""
-        return float(self._steps.sum())
+        return float(self.steps.sum())
 
     @property
     def move_cost(self) -> float:
         """The path at the problem's prices."""
-        return float(self._steps @ self.prices[self.changed])
+        return float(self.prices_paid.sum())
+
+    @property
+    def total_regret(self) -> float:
+        """Regret and the price of the path: Eq. (4) of the paper."""
+        return self.regret + self.move_cost
 
     @property
     def loss(self) -> float:
@@ -107,10 +124,53 @@ class Trace:
 
     def movement_at(self, rounds: ArrayLike) -> Array:
         """The l1 length of the path to the state of each of the given rounds."""
+        return self._path(self.steps, rounds)
+
+    def total_regret_at(self, rounds: ArrayLike) -> Array:
+        """`total_regret` after each of the given numbers of rounds."""
+        return self.regret_at(rounds) + self._path(self.prices_paid, rounds)
+
+    @property
+    def losses(self) -> Array:
+        """The expected loss of a round for each stretch and objective, without weights: (r, m)."""
+        return self._by_objective[0]
+
+    @property
+    def best_losses(self) -> Array:
+        """The same at the best state of that time: (r, m)."""
+        return self._by_objective[1]
+
+    @property
+    def regrets(self) -> Array:
+        """The part of each objective in the regret, weights included: (m,).
+
+        Some may be negative: the best state of the total is not the best one of each.
+        """
+        return np.asarray(self._by_objective[2] * (self.lengths @ (self.losses - self.best_losses)))
+
+    def regrets_at(self, rounds: ArrayLike) -> Array:
+        """`regrets` after each of the given numbers of rounds: (n, m)."""
         at = self._rounds(rounds)
-        path = np.concatenate(([0.0], np.cumsum(self._steps)))
-        begun = np.where(at > 0, np.searchsorted(self.ends, at) + 1, 0)
-        return np.asarray(path[self.offsets[begun]])
+        each = self.lengths[:, None] * (self.losses - self.best_losses) * self._by_objective[2]
+        paid = np.vstack((np.zeros(each.shape[1]), np.cumsum(each, axis=0)))
+        ends = np.concatenate(([0], self.ends))
+        return np.stack([np.interp(at, ends, column) for column in paid.T], axis=-1)
+
+    def to_pandas(self, what: Table = "stretches") -> pd.DataFrame:
+        """The run as a table.
+
+        >>> import trimtab as tt
+        >>> world = tt.worlds.quadratic(tt.Graph.complete(2), seed=1)
+        >>> policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5, 0.5])
+        >>> trace = tt.play(policy, world, horizon=100)
+        >>> trace.to_pandas()["rounds"].sum(), len(trace.to_pandas("objectives"))
+        (np.int64(100), 2)
+
+        Args:
+            what: "stretches" (a row per stretch of rounds at one state), "objectives", "looks" (the
+                records) or "certificate" (the bound on the regret at every look).
+        """
+        return table(self, what)
 
     def _rounds(self, rounds: ArrayLike) -> Array:
         at = np.atleast_1d(np.asarray(rounds, np.float64))
@@ -118,9 +178,35 @@ class Trace:
         refuse_where(beyond, at, "rounds", f"is not within the run's {self.horizon} rounds")
         return at
 
+    def _path(self, each: Array, rounds: ArrayLike) -> Array:
+        """What the changes of knobs sum up to by the state of each of the given rounds."""
+        at = self._rounds(rounds)
+        path = np.concatenate(([0.0], np.cumsum(each)))
+        begun = np.where(at > 0, np.searchsorted(self.ends, at) + 1, 0)
+        return np.asarray(path[self.offsets[begun]])
+
+    @cached_property
+    def _by_objective(self) -> tuple[Array, Array, Array]:
+        """`losses`, `best_losses` and the weights."""
+        if self.world is None:
+            raise InvalidInput(
+                "losses by objective need the world: convex losses have no objectives, and a "
+                "trace from a file has no world; ask for them before it is written"
+            )
+        return *losses_by_objective(self, self.world), self.world.problem.weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For files and other processes: without the world, which may hold functions."""
+        return self.__dict__ | {"world": None}
+
     @property
-    def _steps(self) -> Array:
-        """How far each knob went at each of its changes."""
+    def prices_paid(self) -> Array:
+        """What each change of a knob cost, aligned with `changed`."""
+        return self.steps * self.prices[self.changed]
+
+    @property
+    def steps(self) -> Array:
+        """How far each knob went at each of its changes, aligned with `changed`."""
         order = np.argsort(self.changed, kind="stable")  # knob after knob, each in time
         knob, value = self.changed[order], self.values[order]
         before = np.where(np.diff(knob, prepend=-1) != 0, self.start[knob], np.roll(value, 1))
@@ -149,12 +235,27 @@ class Recorder:
         self._solves = self._reviews = 0
         self._attributions = np.zeros(criteria, np.int64)
         self._records: list[Record] = []
+        self._bounds: list[tuple[int, float, bool]] = []
+        self._split = False  # whether the next rounds are a stretch of their own
+
+    def world_changed(self) -> None:
+        """What is played next is another world, even if it costs the same."""
+        self._split = True
+
+    def bounded(self, certificate: Certificate) -> None:
+        """What the certificate says after the rounds so far."""
+        now = self._ends[-1]
+        if self._bounds and self._bounds[-1][0] == now:
+            self._bounds.pop()
+        self._bounds.append((now, certificate.bound, certificate.certified))
 
     def played(self, state: Array, rounds: int, *, rate: float, best: float) -> None:
-        """So many rounds were played at the state, at an expected loss of `rate` each."""
+        """`rounds` rounds were played at the state, at an expected loss of `rate` each."""
         changed = np.flatnonzero(state != self._state)
         before = self._ends[-1] if self._ends else 0
-        if changed.size or not self._ends or (rate, best) != (self._rates[-1], self._best[-1]):
+        new = changed.size > 0 or not self._ends or self._split
+        if new or (rate, best) != (self._rates[-1], self._best[-1]):
+            self._split = False
             self._ends.append(before)
             self._rates.append(rate)
             self._best.append(best)
@@ -202,9 +303,14 @@ class Recorder:
         if not np.array_equal(state, self._state):
             self.played(state, 0, rate=rate, best=best)
 
-    def trace(self, *, prices: Array) -> Trace:
+    def trace(self, *, prices: Array, world: World | Drifting | None = None) -> Trace:
         """The finished record."""
+        rounds, bounds, certified = zip(*self._bounds, strict=True) if self._bounds else ((),) * 3
         return Trace(
+            world=world,
+            bounded=read_only(np.array(rounds, np.int64)),
+            bounds=read_only(np.array(bounds, np.float64)),
+            certified=read_only(np.array(certified, np.bool_)),
             start=self._start,
             ends=read_only(np.array(self._ends, np.int64)),
             offsets=read_only(np.array(self._offsets, np.int64)),

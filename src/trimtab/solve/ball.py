@@ -90,7 +90,7 @@ def _unit(x: Array, fallback: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Local:
+class BallObjective:
     """The LCB as a function of the free knobs x alone: sum_i w_i (v_i'u_i - beta_i |u_i|).
 
     u = c + G x stacks the u_i = R_i^{-1} phi_i of all criteria that take part.
@@ -106,7 +106,7 @@ class Local:
     @classmethod
     def of(
         cls, bound: Bound, domain: BoundBalls, state: Array, knobs: Ints, criteria: Ints
-    ) -> Local:
+    ) -> BallObjective:
         """The LCB with every knob fixed but these."""
         problem = bound.problem
         phi, weights = problem.phi(state), problem.weights
@@ -153,7 +153,7 @@ class Local:
 
 def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
     """The best state of the free blocks; with a lower bound where one ball is read alone."""
-    local = Local.of(part.bound, domain, part.now, part.knobs, part.criteria)
+    local = BallObjective.of(part.bound, domain, part.now, part.knobs, part.criteria)
     now, price = part.now[part.knobs], part.price[part.knobs]
     alone = len(local.blocks) == 1 and part.criteria.size == 1
     alone &= bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read
@@ -174,7 +174,7 @@ def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
     return Solution(found[best], float(values[best]), least, Counters(steps=len(found) - 1))
 
 
-def _descend(local: Local, x: Array, now: Array, price: Array) -> Array:
+def _descend(local: BallObjective, x: Array, now: Array, price: Array) -> Array:
     """Block after block to the best point of the ball for the tangent, until nothing is gained.
 
     F is concave, so the point that is least on its tangent, price included, is no worse.

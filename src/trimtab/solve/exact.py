@@ -60,7 +60,7 @@ def _axes(part: Part, domain: BoundBox, values: ArrayLike) -> list[Array]:
 
 
 def _rows(values: Array, sizes: Ints) -> list[Array]:
-    """So many of the first entries of each row."""
+    """The first entries of each row, `sizes` of them."""
     flat = values[np.arange(values.shape[1]) < sizes[:, None]]
     return [flat[a:b] for a, b in pairwise(offsets_of(sizes).tolist())]
 
@@ -99,7 +99,7 @@ def _eliminate(part: Part, values: list[Array]) -> Solution | None:
 
 
 def entries(part: Part, counts: Ints) -> float:
-    """The number of table entries, with so many candidates of each free knob."""
+    """The number of table entries, with these numbers of candidates."""
     return float(_sizes(part.scopes, counts).sum())
 
 

@@ -15,7 +15,7 @@ from trimtab.solve.solution import Counters, Solution, choose
 from trimtab.solve.subproblem import Part
 
 GRID = 9  # points tried along each continuous knob before the gradients take over
-PER_WAVE = 6  # and at least so many along the shortest wave of a Fourier basis
+PER_WAVE = 6  # and at least this number along the shortest wave of a Fourier basis
 DIPS = 4  # of a knob's samples, to look at more closely
 ROUNDS = 10
 SETTLED = 1e-12  # of the size of F: gains below this are none

@@ -107,7 +107,13 @@ def _constrained(
     part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
     starts = _times(effort, CONSTRAINED_STARTS)
     found = constrained.search(
-        part, domain, constraints, starts=starts, seed=seed, tempting=relaxed.state
+        part,
+        domain,
+        constraints,
+        starts=starts,
+        seed=seed,
+        tempting=relaxed.state,
+        polish=effort >= 1.0,
     )
     counters = relaxed.counters + found.counters
     state = part.put(found.state)

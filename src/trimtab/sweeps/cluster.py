@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.sweeps.local import Batch
-from trimtab.sweeps.run import Outcome, Run, carry_out
+from trimtab.sweeps.run import Outcome, SweepRun, carry_out
 
 Client = Any  # Dask's own types say too little
 AHEAD = 2  # runs submitted per thread of the cluster: one is made while another waits
@@ -36,7 +36,7 @@ def check_client(client: Any) -> None:
         raise InvalidInput("the client is asynchronous; give one that is not")
 
 
-def on_cluster(runs: Sequence[Run], client: Client) -> Generator[Batch, None, None]:
+def on_cluster(runs: Sequence[SweepRun], client: Client) -> Generator[Batch, None, None]:
     """The outcomes of runs made by the cluster's workers.
 
     The scheduler makes the runs of a dead worker again elsewhere; a run during which
@@ -44,7 +44,7 @@ def on_cluster(runs: Sequence[Run], client: Client) -> Generator[Batch, None, No
     """
     import distributed
 
-    todo, flying = iter(runs), dict[str, tuple[Run, Any]]()
+    todo, flying = iter(runs), dict[str, tuple[SweepRun, Any]]()
     completed: Any = distributed.as_completed()  # type: ignore[no-untyped-call]
 
     def submit(count: int) -> None:

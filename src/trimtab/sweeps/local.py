@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from trimtab.parallel.pool import Lost, Pool
-from trimtab.sweeps.run import Outcome, Run, carry_out
+from trimtab.sweeps.run import Outcome, SweepRun, carry_out
 
-Batch = list[tuple[Run, Outcome]]
+Batch = list[tuple[SweepRun, Outcome]]
 
 
-def on_this_machine(runs: Sequence[Run], workers: int) -> Generator[Batch, None, None]:
+def on_this_machine(runs: Sequence[SweepRun], workers: int) -> Generator[Batch, None, None]:
     """The outcomes of runs, made one at a time by each worker; a run that kills them has failed."""
     with Pool(min(workers, len(runs))) as pool:
         for batch in pool.batches(carry_out, runs):

@@ -15,13 +15,13 @@ from trimtab.sweeps.describe.functions import describe
 from trimtab.sweeps.describe.policies import check_policy
 from trimtab.sweeps.describe.settings import Settings, digest, expand, plain
 from trimtab.sweeps.describe.worlds import check_world
-from trimtab.sweeps.run import FORMAT, Run
+from trimtab.sweeps.run import FORMAT, SweepRun
 
 Described = Mapping[str, Any] | Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class Entry:
     """A policy or a world of the plan."""
 
     settings: Settings
@@ -32,8 +32,8 @@ class Part:
 class Plan:
     """Policies x worlds x seeds."""
 
-    policies: Mapping[str, Part]
-    worlds: Mapping[str, Part]
+    policies: Mapping[str, Entry]
+    worlds: Mapping[str, Entry]
     seeds: tuple[int, ...]
     horizon: int
     checkpoints: tuple[int, ...] = ()
@@ -59,14 +59,14 @@ class Plan:
         return digest(self.settings)
 
     @cached_property
-    def rows(self) -> list[tuple[str, str, Run]]:
+    def rows(self) -> list[tuple[str, str, SweepRun]]:
         """The name of the policy, that of the world, and the run; in the order of the results."""
         return [
             (policy, world, self._run(policy, world, seed))
             for policy, world, seed in product(self.policies, self.worlds, self.seeds)
         ]
 
-    def to_do(self, done: set[str]) -> list[Run]:
+    def to_do(self, done: set[str]) -> list[SweepRun]:
         """The runs that are still to be made, each once.
 
         Seed by seed, so that what an unfinished sweep has can be compared, and world by
@@ -77,9 +77,9 @@ class Plan:
         runs = {self.rows[at][2].digest: self.rows[at][2] for at in order}
         return [run for key, run in runs.items() if key not in done]
 
-    def _run(self, policy: str, world: str, seed: int) -> Run:
+    def _run(self, policy: str, world: str, seed: int) -> SweepRun:
         parts = {"policy": self.policies[policy], "world": self.worlds[world]}
-        return Run(
+        return SweepRun(
             policy=parts["policy"].settings,
             world=parts["world"].settings,
             seed=seed,
@@ -123,24 +123,24 @@ def plan(
 
 def _parts(
     described: Mapping[str, Described], role: str, check: Callable[[Settings, str], None]
-) -> dict[str, Part]:
+) -> dict[str, Entry]:
     """All policies or worlds by name, those that `each` stands for included."""
     if not isinstance(described, Mapping) or not described:
         raise InvalidInput(f"{role} = {described!r}; give a table of at least one, by name")
-    parts: dict[str, Part] = {}
+    parts: dict[str, Entry] = {}
     for name, value in described.items():
         where = f"{role}.{name}"
         if not isinstance(name, str) or not name:
             raise InvalidInput(f"{role} has the name {name!r}; names are strings")
         if callable(value):
-            found = {name: Part(describe(value, where), value)}
+            found = {name: Entry(describe(value, where), value)}
         else:
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"{where} = {value!r}; describe it by a table with a kind")
             expanded = expand(name, plain(value, where))
             for label, settings in expanded.items():
                 check(settings, f"{role}.{label}")
-            found = {label: Part(settings) for label, settings in expanded.items()}
+            found = {label: Entry(settings) for label, settings in expanded.items()}
         for label in found.keys() & parts.keys():
             raise InvalidInput(f"{role} has two of the name {label!r}; rename one")
         parts.update(found)

@@ -43,7 +43,7 @@ def seeds_of(seed: int) -> Seeds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class SweepRun:
     """Everything that decides a run's numbers."""
 
     policy: Settings
@@ -92,7 +92,7 @@ class Outcome:
     cpu_seconds: float = 0.0
 
 
-def carry_out(run: Run, *, clock: Callable[[], float] = time.thread_time) -> Outcome:
+def carry_out(run: SweepRun, *, clock: Callable[[], float] = time.thread_time) -> Outcome:
     """The outcome of a run; an error is an outcome too, so that others go on."""
     begun = clock()
     try:
@@ -113,7 +113,7 @@ def carry_out(run: Run, *, clock: Callable[[], float] = time.thread_time) -> Out
     return Outcome(numbers=numbers, arrays=arrays, cpu_seconds=clock() - begun)
 
 
-def _play(run: Run) -> tuple[Numbers, dict[str, Array]]:
+def _play(run: SweepRun) -> tuple[Numbers, dict[str, Array]]:
     seeds = seeds_of(run.seed)
     world, policy = _make(run, seeds)
     trace = play(policy, world, horizon=run.horizon, seed=seeds.noise)
@@ -141,7 +141,7 @@ def _play(run: Run) -> tuple[Numbers, dict[str, Array]]:
     return numbers, arrays
 
 
-def _make(run: Run, seeds: Seeds) -> tuple[AnyWorld, Policy | GradientPolicy]:
+def _make(run: SweepRun, seeds: Seeds) -> tuple[AnyWorld, Policy | GradientPolicy]:
     if "world" in run.functions:
         world: AnyWorld = run.functions["world"](seeds.world)
     else:

@@ -17,14 +17,14 @@ NEEDED = ("policies", "worlds", "seeds", "horizon")
 
 
 @dataclass(frozen=True)
-class Spec:
+class SweepSpec:
     """What the file asks for: a plan, and a policy with which to compare the others."""
 
     plan: Plan
     baseline: str | None
 
 
-def read_spec(path: str | os.PathLike[str], **instead: Any) -> Spec:
+def read_spec(path: str | os.PathLike[str], **instead: Any) -> SweepSpec:
     """The sweep that the file describes, with some of its entries replaced.
 
     Raises:
@@ -52,4 +52,4 @@ def read_spec(path: str | os.PathLike[str], **instead: Any) -> Spec:
             )
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
-    return Spec(found, baseline)
+    return SweepSpec(found, baseline)

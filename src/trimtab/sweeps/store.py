@@ -20,7 +20,7 @@ import numpy as np
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.sweeps.describe.settings import Settings, digest, text
 from trimtab.sweeps.plan import Plan
-from trimtab.sweeps.run import ARRAYS, Numbers, Outcome, Run
+from trimtab.sweeps.run import ARRAYS, Numbers, Outcome, SweepRun
 
 APPLICATION = 0x7474_5357  # marks the file as ours
 LAYOUT = 1  # of the tables
@@ -134,7 +134,7 @@ class Store:
                 (plan.digest, digest(surroundings)),
             )
 
-    def add(self, plan: Plan, outcomes: Sequence[tuple[Run, Outcome]]) -> None:
+    def add(self, plan: Plan, outcomes: Sequence[tuple[SweepRun, Outcome]]) -> None:
         """Keep the outcomes; when this returns they are on the disk."""
         rows = [self._row(plan, run, outcome) for run, outcome in outcomes]
         with self._explained(), self._transaction():
@@ -157,7 +157,7 @@ class Store:
         return {row[0]: _outcome(dict(zip(COLUMNS, row, strict=True))) for row in rows}
 
     @staticmethod
-    def _row(plan: Plan, run: Run, outcome: Outcome) -> tuple[Any, ...]:
+    def _row(plan: Plan, run: SweepRun, outcome: Outcome) -> tuple[Any, ...]:
         numbers, arrays = outcome.numbers, outcome.arrays
         entries = [
             *(run.digest, plan.digest, digest(run.policy), digest(run.world)),

@@ -36,7 +36,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class SummaryLine:
     """One policy in one world."""
 
     world: str
@@ -53,7 +53,7 @@ class Line:
 class Summary:
     """A line per world and policy. Its text form is a table for each world."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[SummaryLine, ...]
     baseline: str | None
 
     def tables(self) -> list[Table]:
@@ -63,7 +63,7 @@ class Summary:
             for world, lines in groupby(self.lines, lambda line: line.world)
         ]
 
-    def _table(self, world: str, lines: list[Line]) -> Table:
+    def _table(self, world: str, lines: list[SummaryLine]) -> Table:
         from rich.box import SIMPLE_HEAD
         from rich.markup import escape  # names are not markup
         from rich.table import Table
@@ -105,7 +105,7 @@ def summarize(results: Results, baseline: str | None) -> Summary:
             if len(part) == 0:
                 continue
             lines.append(
-                Line(
+                SummaryLine(
                     world=world,
                     policy=policy,
                     seeds=len(part),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, floats, number, per_item, whole
+from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence
 from trimtab.learn.confidence import Evidence
 
@@ -188,3 +189,24 @@ def local_movement(
 def _criteria(**arguments: ArrayLike) -> int:
     """How many criteria the arguments speak of: the size of the longest."""
     return max(floats(value, name).size for name, value in arguments.items())
+
+
+def lower_bound(dims: ArrayLike, horizon: int, *, sigma: float = 1.0) -> float:
+    r"""Theorem (minimax lower bound): sigma sqrt(T) sum_i d_i / (16 sqrt(3)), of isolated criteria.
+
+    No algorithm has a smaller expected regret in all worlds `worlds.hard`, whose criteria are
+    linear on unit balls of their own; T must be at least d_i / 2 (Lattimore and Szepesvari, Bandit
+    Algorithms, Theorem 24.2, with its constant). It says nothing of other graphs.
+
+    Deviation: the paper prints an order, for some graph and some losses. Where scopes overlap the
+    order itself is not right.
+
+    >>> round(lower_bound([2, 3], 10_000), 2)
+    18.04
+    """
+    T = whole(horizon, "horizon", low=1)
+    d = per_item(dims, floats(dims, "dims").size, "dims", "criterion", low=1.0, strict=False)
+    if d.max() > 2 * T:
+        raise InvalidInput(f"horizon = {T}; it must be at least half of every dims")
+    noise = number(sigma, "sigma", low=0.0, strict=False)
+    return float(noise * np.sqrt(T) * d.sum() / (16.0 * np.sqrt(3.0)))

@@ -110,7 +110,7 @@ class Case:
         return float(self.gains(T).sum() / np.log(self.C)) + lazy.max_reviews(T)
 
     def moved(self, lengths: Array, looks: float) -> float:
-        """What so many looks and the cold start can move at these lengths of the knobs."""
+        """What this number of looks and the cold start can move at these lengths of the knobs."""
         return lazy.movement_regret(float(lengths.sum()), looks, move_cost=1.0)
 
     def cost(self, T: int, share: float = 1.0) -> float:
@@ -326,7 +326,7 @@ def _lengths(problem: Problem, price: Array) -> Array:
 
 
 def _shrunk(problem: Problem, reads: int) -> Graph:
-    """The graph with so many knobs, or balls, in every scope, its centre among them."""
+    """The graph with this number of knobs, or balls, in every scope, its centre among them."""
     graph, unit = problem.graph, units(problem)
     scopes = []
     for i in range(graph.criteria):

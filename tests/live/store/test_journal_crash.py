@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ import pytest
 from tests.live.store.journals import child, tell, xs
 from tests.postgres import Server, connect
 from trimtab.errors import InvalidInput
-from trimtab.live.store.database import STEPS
+from trimtab.live.store.database import STEPS, Execute
 from trimtab.live.store.faults import Damaged, Unavailable
+from trimtab.live.store.file_lock import opened
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.postgres_database import CREATION, SCHEMA
-from trimtab.live.store.sqlite_database import SqliteDatabase, turns
+from trimtab.live.store.session import Session
+from trimtab.live.store.sqlite_database import SqliteDatabase, beside, my_turn
 
 PRELUDE = """
 import os, signal, sys, time
@@ -38,7 +41,7 @@ url = sys.argv[1]
 APPEND = (
     PRELUDE
     + """
-from trimtab.live.store.database import STEPS
+from trimtab.live.store.database import STEPS, Execute
 def run(tuner, fatal, left):
     def step(name):
         nonlocal left
@@ -83,7 +86,7 @@ def test_killed_at_every_step(journal_url: str) -> None:
 DECIDE = (
     PRELUDE
     + """
-with open_journal(url) as journal, journal.session("a") as session:
+def decide(session):
     session.append(tell("decided"))
     if "fork" in sys.argv:
         child = os.fork()
@@ -94,6 +97,8 @@ with open_journal(url) as journal, journal.session("a") as session:
     else:
         print(os.getpid())
     time.sleep(60)
+with open_journal(url) as journal:
+    journal.decide("a", decide)
 """
 )
 
@@ -129,8 +134,8 @@ def work(name, n):
         for i in range(n):
             journal.append("a", tell([name, i], f"{name}-{i}"))
             journal.append("a", tell(["shared", i], f"shared-{i}"))  # by all; once is enough
-            with journal.session("a") as session:
-                session.append(tell(["decided", sum(1 for _ in session.events())]))
+            journal.decide("a", lambda session: session.append(
+                tell(["decided", sum(1 for _ in session.events())])))
 for p in range(8):
     if os.fork() == 0:
         work(f"p{p}", int(sys.argv[2]))
@@ -190,10 +195,13 @@ def test_opening_forces_what_a_killed_process_left_in_the_log(
 def test_a_writer_that_was_stopped_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with open_journal(path) as journal, open_journal(path, timeout=0.1) as other:
-        with journal._database.write():
+
+        def stopped(_: Execute) -> None:
             with pytest.raises(Unavailable, match=r"locked by other processes for 0.1 s"):
                 other.append("a", tell(1))
             assert other.tuners() == []  # reading needs no turn
+
+        journal._database.transact(stopped)
         other.append("a", tell(1))
         foreign = sqlite3.connect(path, isolation_level=None)  # past our own lock
         foreign.execute("BEGIN IMMEDIATE")
@@ -208,19 +216,22 @@ def test_writers_take_turns(tmp_path: Path) -> None:
     """Who has just written and wants to write again lets the one that waits go first."""
     order = []
 
-    def wait() -> None:
-        with turns(tmp_path / "a").mine("a", 10.0):
-            order.append("the one that waited")
+    path = tmp_path / "a"
 
-    mine = turns(tmp_path / "a")
-    waiter = threading.Thread(target=wait)
-    with mine.mine("a", 10.0):
+    def turn(work: Callable[[], None]) -> None:
+        with opened(beside(path, "queue")) as queue, opened(beside(path, "lock")) as lock:
+            my_turn(path, queue, lock, 10.0)
+            work()
+
+    waiter = threading.Thread(target=turn, args=(lambda: order.append("the one that waited"),))
+
+    def first() -> None:
         waiter.start()
         time.sleep(0.2)
-    with mine.mine("a", 10.0):
-        order.append("again")
+
+    turn(first)
+    turn(lambda: order.append("again"))
     waiter.join()
-    mine.release()
     assert order == ["the one that waited", "again"]
 
 
@@ -350,8 +361,12 @@ def test_a_server_that_may_lose_data_is_refused(postgres: Server, postgres_url: 
 def test_another_transaction_that_hangs_is_named(postgres_url: str) -> None:
     with open_journal(postgres_url) as journal, open_journal(postgres_url, timeout=0.2) as other:
         journal.append("a", tell(1))
-        with journal._writing("a"), pytest.raises(Unavailable, match="lock timeout"):
-            other.append("a", tell(2))
+
+        def hang(_: Session) -> None:
+            with pytest.raises(Unavailable, match="lock timeout"):
+                other.append("a", tell(2))
+
+        journal.decide("a", hang)
         other.append("a", tell(2))
         assert xs(journal) == [1, 2]
 

@@ -21,7 +21,7 @@ from trimtab.live.store.faults import Damaged
 from trimtab.live.store.opening import open_journal
 
 SAMPLES = Path(__file__).parent / "journal_samples"
-LINES = (SAMPLES / "v2.jsonl").read_text(encoding="utf-8").splitlines()
+LINES = (SAMPLES / "v3.jsonl").read_text(encoding="utf-8").splitlines()
 
 
 def run(*arguments: str) -> Result:
@@ -37,16 +37,16 @@ def spoil(path: Path, sql: str) -> None:
 
 
 @pytest.fixture(
-    params=["v2.db", pytest.param("v2.sql", marks=pytest.mark.needs("postgresql"))],
+    params=["v3.db", pytest.param("v3.sql", marks=pytest.mark.needs("postgresql"))],
 )
 def sample(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A frozen store of format 2, put back in its database."""
-    if request.param == "v2.db":
-        shutil.copy(SAMPLES / "v2.db", tmp_path)
-        return str(tmp_path / "v2.db")
+    """A frozen store of format 3, put back in its database."""
+    if request.param == "v3.db":
+        shutil.copy(SAMPLES / "v3.db", tmp_path)
+        return str(tmp_path / "v3.db")
     url = str(request.getfixturevalue("postgres_url"))
     with connect(url, autocommit=True) as connection:
-        connection.execute((SAMPLES / "v2.sql").read_bytes())
+        connection.execute((SAMPLES / "v3.sql").read_bytes())
     return url
 
 
@@ -60,7 +60,7 @@ def test_a_frozen_store_is_read_as_it_was_written(sample: str) -> None:
         snapshot = journal.load_snapshot("checkout")
         assert snapshot is not None
         assert (snapshot.number, snapshot.content) == (6, b"\0\1snapshot")
-        assert journal.format == FORMAT == 2
+        assert journal.format == FORMAT == 3
         assert events[7].payload == {"text": "ü€😀\0 \ud800 \"quoted\" 'x' %s ?"}
 
 
@@ -96,17 +96,17 @@ def test_check(sample: str) -> None:
     assert result.exit_code == 0, result.output
     last = json.loads(LINES[6])["digest"]
     assert result.output.splitlines()[0] == f"checkout: 7 events, the last digest is {last}"
-    assert result.output.splitlines()[-1] == "format 2, 9 events, all intact"
+    assert result.output.splitlines()[-1] == "format 3, 9 events, all intact"
     report = json.loads(run("check", sample, "--json").output)
     assert report["intact"]
-    assert report["format"] == 2
+    assert report["format"] == 3
     assert report["tuners"][0] == {"name": "checkout", "events": 7, "digest": last}
     assert report["notes"] == []
 
 
 def test_check_names_what_is_wrong(tmp_path: Path) -> None:
-    path = tmp_path / "v2.db"
-    shutil.copy(SAMPLES / "v2.db", path)
+    path = tmp_path / "v3.db"
+    shutil.copy(SAMPLES / "v3.db", path)
     spoil(path, "UPDATE trimtab_events SET kind = 'ask' WHERE tuner = 1 AND number = 4")
     result = run("check", str(path))
     assert isinstance(result.exception, Damaged)
@@ -122,8 +122,8 @@ def test_check_names_what_is_wrong(tmp_path: Path) -> None:
 
 
 def test_check_notes_a_snapshot_that_is_not_used(tmp_path: Path) -> None:
-    path = tmp_path / "v2.db"
-    shutil.copy(SAMPLES / "v2.db", path)
+    path = tmp_path / "v3.db"
+    shutil.copy(SAMPLES / "v3.db", path)
     spoil(path, "UPDATE trimtab_snapshots SET content = x'00' WHERE number = 6")
     result = run("check", str(path))
     assert result.exit_code == 0
@@ -142,8 +142,8 @@ def test_export(sample: str) -> None:
 
 
 def test_export_gives_what_is_intact_of_a_damaged_store(tmp_path: Path) -> None:
-    path = tmp_path / "v2.db"
-    shutil.copy(SAMPLES / "v2.db", path)
+    path = tmp_path / "v3.db"
+    shutil.copy(SAMPLES / "v3.db", path)
     spoil(path, "UPDATE trimtab_events SET kind = 'ask' WHERE tuner = 1 AND number = 4")
     result = run("export", str(path))
     assert result.output.splitlines() == LINES[:3]
@@ -164,8 +164,8 @@ def test_export_of_a_store_that_lost_its_end(tmp_path: Path) -> None:
 def test_upgrade_has_nothing_to_do(sample: str) -> None:
     result = run("upgrade", sample)
     assert result.exit_code == 0
-    assert result.output == "the store has format 2, which is the newest; nothing to do\n"
-    assert json.loads(run("upgrade", sample, "--json").stdout) == {"format": 2, "changed": False}
+    assert result.output == "the store has format 3, which is the newest; nothing to do\n"
+    assert json.loads(run("upgrade", sample, "--json").stdout) == {"format": 3, "changed": False}
 
 
 @pytest.mark.parametrize("command", ["check", "upgrade", "export"])
@@ -179,9 +179,9 @@ def test_looking_changes_nothing(command: str, tmp_path: Path) -> None:
         before = {name: (tmp_path / name).read_bytes() for name in ("a.db", "a.db-wal")}
         assert run(command, str(path)).exit_code == 0
         assert before == {name: (tmp_path / name).read_bytes() for name in before}
-    spoil(path, "UPDATE trimtab_format SET version = 1")
-    assert "has format 1" in str(run(command, str(path)).exception)
-    spoil(path, "UPDATE trimtab_format SET version = 3")
+    spoil(path, "UPDATE trimtab_format SET version = 4")
+    assert "format 4 by its table, 3 by its header" in str(run(command, str(path)).exception)
+    spoil(path, "PRAGMA user_version = 4")
     assert "upgrade trimtab" in str(run(command, str(path)).exception)
     spoil(path, "DROP TABLE trimtab_format")
     spoil(path, "CREATE TABLE trimtab_format AS SELECT NULL AS version")
@@ -200,8 +200,16 @@ def test_a_name_that_is_no_text_is_damage(tmp_path: Path) -> None:
 
 # Nothing in a file is ever executed.
 
-UNSAFE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "yaml"}
-EXECUTES = {"eval", "exec", "compile", "__import__"}
+UNSAFE = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+EXECUTES = {
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "yaml.load",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+}
 
 
 def test_no_pickle_no_eval_no_unsafe_loader() -> None:

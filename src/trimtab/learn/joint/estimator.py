@@ -216,7 +216,7 @@ class JointEstimator:
             self.measure()
 
     def data(self, seen: int, squares: float) -> JointData:
-        """All that was seen, so many losses, with these squares about the means of states."""
+        """All that was seen, the number of losses, with their squares about the means of states."""
         A = unpack(self.alone, 0, self.factors.dim + 1)
         b = A[:-1, :-1] @ A[-1, :-1]
         c = float(A[-1] @ A[-1]) + squares

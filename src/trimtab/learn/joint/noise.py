@@ -48,7 +48,7 @@ class JointNoise:
     sigma: float | None
 
     def weights(self, observed: Ints, count: Ints) -> Array:
-        """The weights of one observation of some criteria, each the mean of so many rounds.
+        """The weights of one observation of some criteria, each the mean of its `count` of rounds.
 
         A criterion seen in fewer rounds is taken to be seen in some of the others' rounds, so
         that two means share min(n_i, n_j) rounds: their covariance is S_ij / max(n_i, n_j).

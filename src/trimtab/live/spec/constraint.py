@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import Any, Literal
 
 from trimtab.arrays import real
-from trimtab.live.spec.expression import COMPARISONS, Comparison, parse, run
+from trimtab.errors import InvalidInput
+from trimtab.live.spec.expression import (
+    COMPARISONS,
+    Apply,
+    Comparison,
+    Name,
+    Program,
+    parse,
+    run,
+)
 
 Kind = Literal["guardrail", "signal"]
+SAFETY = 0.975  # the confidence with which looks keep a guardrail
+LEAST_SAFETY = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +32,10 @@ class Constraint:
     Either acts after `patience` observations in a row that break the rule; one that cannot be
     judged neither counts nor breaks the row.
 
+    What a guardrail reads is learned as well: looks consider only states that keep it with the
+    confidence `safety`. For that a rule is seen as ``reading <= limit``: the limit is a side of it
+    without metrics if there is one, up to baselines, and else 0.
+
     >>> latency = Constraint(rule="latency <= 1.05 * baseline", kind="guardrail", patience=3)
     >>> latency.holds({"latency": 103.0}, {"latency": 100.0})
     True
@@ -28,6 +43,10 @@ class Constraint:
     False
     >>> latency.holds({"errors": 0.0}, {"latency": 100.0}) is None
     True
+    >>> latency.reading({"latency": 103.0}, {}), latency.limit({"latency": 100.0})
+    (103.0, 105.0)
+    >>> Constraint(rule="hits > 2 * misses", kind="guardrail").reading({"hits": 9, "misses": 2}, {})
+    -5.0
 
     Raises:
         InvalidInput: the rule is no comparison of metrics (`expression` has the grammar).
@@ -36,9 +55,15 @@ class Constraint:
     rule: str
     kind: Kind
     patience: int = 1
+    safety: float = SAFETY  # of a guardrail; 0: it is watched, and not learned
 
     def __post_init__(self) -> None:
         parse(self.rule)
+        if self.safety and self.safety < LEAST_SAFETY:
+            raise InvalidInput(
+                f"safety = {self.safety:g}: it is below {LEAST_SAFETY:g}; give a probability from "
+                f"{LEAST_SAFETY:g} on, or 0 if nothing is to be learned of the rule"
+            )
 
     @property
     def comparison(self) -> Comparison:
@@ -80,9 +105,58 @@ class Constraint:
         both = self.sides(metrics, baselines)
         return None if both is None else COMPARISONS[self.comparison.sign](*both)
 
+    @property
+    def learned(self) -> bool:
+        """Whether looks heed it."""
+        return self.kind == "guardrail" and self.safety > 0.0
+
+    @property
+    def watched(self) -> str:
+        """What is read of it, as a text: rules that differ in the limit alone have the same."""
+        return repr((self._sign, self._sides[0]))
+
+    def reading(self, metrics: Mapping[str, float], baselines: Mapping[str, float]) -> float | None:
+        """The number that must not be above the limit; None if it cannot be had."""
+        side = self._sides[0]
+        names = [step for step in side if isinstance(step, Name)]
+        now = {each.metric: _number(metrics, each.metric) for each in names if not each.baseline}
+        then = {each.metric: _number(baselines, each.metric) for each in names if each.baseline}
+        value = self._sign * run(side, now, then)
+        return value if isfinite(value) else None
+
+    def limit(self, baselines: Mapping[str, float]) -> float | None:
+        """The limit of the reading; None while a baseline is missing."""
+        value = self._sign * run(
+            self._sides[1], {}, {name: _number(baselines, name) for name in self.baselines}
+        )
+        return value if isfinite(value) else None
+
+    @property
+    def _sides(self) -> tuple[Program, Program]:
+        """The reading and the limit, in the direction of the rule."""
+        compared = self.comparison
+        if not _reads(compared.right):
+            return compared.left, compared.right
+        if not _reads(compared.left):
+            return compared.right, compared.left
+        return (*compared.left, *compared.right, Apply("-")), (0.0,)
+
+    @property
+    def _sign(self) -> float:
+        """-1 where the reading must not be below the limit."""
+        upper = self.comparison.sign in ("<", "<=")
+        swapped = _reads(self.comparison.right) and not _reads(self.comparison.left)
+        return 1.0 if upper != swapped else -1.0
+
     def to_dict(self) -> dict[str, Any]:
         """The constraint's table of the spec."""
-        return {"rule": self.rule, "kind": self.kind, "patience": self.patience}
+        plain = {"rule": self.rule, "kind": self.kind, "patience": self.patience}
+        return plain if self.safety == SAFETY else plain | {"safety": self.safety}
+
+
+def _reads(program: Program) -> bool:
+    """Whether a metric decides it, baselines apart."""
+    return any(isinstance(step, Name) and not step.baseline for step in program)
 
 
 def _number(values: Mapping[str, float], name: str) -> float:

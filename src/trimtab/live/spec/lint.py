@@ -13,6 +13,7 @@ from trimtab.live.spec.spec import Spec
 
 Level = Literal["ok", "warn", "error"]
 MANY_FEATURES = 100  # of one objective: it has to be seen in about as many states
+FEW_KNOBS = 6  # of a guardrail: more are learned slowly
 LOUD = 0.5  # noise, in ranges of the objective, above which learning is slow
 
 
@@ -121,6 +122,18 @@ def _of_constraints(spec: Spec) -> Iterator[Check]:
         based = [f"the baseline of {name}" for name in constraint.baselines]
         needs = ", ".join((*constraint.metrics, *based))
         yield Check("ok", f"constraints[{i}]", f"{constraint.rule} ({constraint.kind}): {needs}")
+        if constraint.learned:
+            scope = [spec.knobs[j].name for j in spec.scope(constraint)]
+            unsaid = [x for x in constraint.metrics if x in spec.metrics.keys() - spec.metric_knobs]
+            if unsaid and len(scope) > FEW_KNOBS:
+                text = (
+                    f"what it reads is learned over all {len(scope)} knobs, which takes long; say "
+                    f"which knobs matter: [metrics.{unsaid[0]}] knobs = [...]"
+                )
+                yield Check("warn", f"constraints[{i}]", text)
+        elif constraint.kind == "guardrail":
+            text = "safety = 0: nothing is learned of it, so that a breach may be repeated"
+            yield Check("warn", f"constraints[{i}]", text)
     read = {name for constraint in spec.constraints for name in constraint.metrics}
     for name in spec.metrics:
         if name not in read:

@@ -38,19 +38,32 @@ class Beliefs:
         return np.full(self.norm.size, TYPICAL_NOISE) if self.sigma is None else self.sigma
 
 
+def box_of(knobs: Sequence[Knob]) -> Box:
+    """Every knob in [0, 1], integers on levels."""
+    levels = {
+        j: np.arange(knob.steps + 1) / knob.steps for j, knob in enumerate(knobs) if knob.steps
+    }
+    return Box(levels=levels)
+
+
+def watched_problem(knobs: Sequence[Knob], scope: Sequence[int]) -> Problem:
+    """What a guardrail reads, as the one criterion of a problem on the same knobs."""
+    basis = BasisChoice().resolved(len(scope), bends=True).build()
+    return Problem(
+        Graph.from_scopes([list(scope)], knobs=len(knobs)), basis=basis, domain=box_of(knobs)
+    )
+
+
 def problem_of(
     knobs: Sequence[Knob], objectives: Sequence[Objective], basis: BasisChoice
 ) -> Problem:
     """The problem: every knob in [0, 1], integers on levels, scopes by the names of knobs."""
     place = {knob.name: j for j, knob in enumerate(knobs)}
     scopes = [[place[name] for name in objective.knobs] for objective in objectives]
-    levels = {
-        j: np.arange(knob.steps + 1) / knob.steps for j, knob in enumerate(knobs) if knob.steps
-    }
     return Problem(
         Graph.from_scopes(scopes, knobs=len(knobs)),
         basis=basis.build(),
-        domain=Box(levels=levels),
+        domain=box_of(knobs),
         weights=[objective.weight for objective in objectives],
         move_cost=[knob.stability.move_cost for knob in knobs],
     )

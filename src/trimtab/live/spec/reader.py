@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -69,13 +69,16 @@ def parts_of(plain: Any) -> tuple[dict[str, Any], list[Fault]]:
         parts["approve_within"] = Duration.of(read["approve_within"])
     parts["knobs"] = _built("knobs", read.get("knobs", {}), _knob, faults)
     parts["objectives"] = _built("objectives", read.get("objectives", {}), _objective, faults)
-    parts["metrics"] = read.get("metrics", {})
+    metrics = read.get("metrics", {})
+    tables = {name: x for name, x in metrics.items() if isinstance(x, dict)}
+    parts["metrics"] = metrics | {name: x.get("unit", "") for name, x in tables.items()}
+    parts["metric_knobs"] = {n: tuple(x["knobs"]) for n, x in tables.items() if "knobs" in x}
     rules = _constraints(read.get("constraints", []), faults)
     parts["constraints"] = tuple(rules.values())
     parts["basis"] = _choice("basis", read.get("basis", {}), BasisChoice, faults)
     parts["policy"] = _choice("policy", read.get("policy", {}), PolicyChoice, faults)
     parts |= _connections(read, parts, faults)
-    _check_names(plain, parts["objectives"], rules, faults)
+    _check_names(plain, parts, rules, faults)
     _check_features(parts, faults)
     return parts, faults
 
@@ -124,6 +127,8 @@ def _constraints(tables: list[Any], faults: list[Fault]) -> dict[str, Constraint
                 found[path] = Constraint(**table)
             except InvalidInput as error:
                 text = f" = {shown(table['rule'])}: {error}"
+                if str(error).startswith("safety"):
+                    path, text = f"constraints[{i}]", f".{error}"
                 faults.append(Fault(path, text, structural=False))
     return found
 
@@ -164,7 +169,7 @@ def _connections(
 
 def _check_names(
     plain: Mapping[str, Any],
-    built: Sequence[Objective],
+    parts: Mapping[str, Any],
     rules: Mapping[str, Constraint],
     faults: list[Fault],
 ) -> None:
@@ -188,11 +193,13 @@ def _check_names(
                 f"metrics.{shown_key(name)}",
                 ": a knob or an objective has that name; drop or rename it",
             )
-    for objective in built:
-        for name in objective.knobs:
+    scopes = {f"objectives.{each.name}": each.knobs for each in parts["objectives"]}
+    scopes |= {f"metrics.{name}": names for name, names in parts["metric_knobs"].items()}
+    for place, names in scopes.items():
+        for name in names:
             if name not in turned:
                 text = f" names {name!r}: no such knob; {suggestion(name, knobs)}"
-                blame(f"objectives.{objective.name}.knobs", text)
+                blame(f"{place}.knobs", text)
     for path, rule in rules.items():
         for name in rule.metrics:  # a baseline is always that of one of these
             if name not in measured:

@@ -6,7 +6,7 @@ from trimtab.live.spec import duration
 from trimtab.live.spec.connect.layout import SOURCE, TARGET, WEBHOOK
 from trimtab.live.spec.expression import BASELINE
 from trimtab.live.spec.shapes import Choice, Either, Flag, Json, Number, Scalar, Text, Whole
-from trimtab.live.spec.tables import Field, Items, Named, Switch, Table
+from trimtab.live.spec.tables import Field, Items, Named, Or, Switch, Table
 
 PLAIN = r"[^\x00-\x1f\x7f\ud800-\udfff]"  # a character that can be printed
 FARTHEST = 2**53  # of a whole number: a float holds all of them exactly
@@ -99,6 +99,15 @@ OBJECTIVE = Table(
     }
 )
 
+METRIC = Table(
+    {
+        "unit": Field(UNIT, "the unit, for people"),
+        "knobs": Field(
+            Items(NAME, least=1, distinct=True), "the knobs it depends on; all by default"
+        ),
+    }
+)
+
 CONSTRAINT = Table(
     {
         "rule": Field(
@@ -113,6 +122,10 @@ CONSTRAINT = Table(
         ),
         "patience": Field(
             Whole(low=1, high=duration.MOST), "how many breaches in a row make it act; 1 by default"
+        ),
+        "safety": Field(
+            Number(low=0.0, high=1.0, below=True),
+            "with which confidence looks keep a guardrail; 0.975 by default, 0: none",
         ),
     }
 )
@@ -254,7 +267,7 @@ SPEC = Table(
             Named(NAME, OBJECTIVE, least=1), "what should get better", required=True
         ),
         "metrics": Field(
-            Named(NAME, UNIT), "names and units of metrics that only constraints read"
+            Named(NAME, Or(UNIT, METRIC)), "metrics that only constraints read: units, and knobs"
         ),
         "constraints": Field(Items(CONSTRAINT), "what must hold"),
         "basis": Field(BASIS, "the features through which objectives see their knobs"),

@@ -65,6 +65,7 @@ class Spec:
     knobs: tuple[Knob, ...]
     objectives: tuple[Objective, ...]
     metrics: Mapping[str, str] = field(default_factory=dict)  # names and units of all others
+    metric_knobs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # all if not here
     constraints: tuple[Constraint, ...] = ()
     basis: BasisChoice = field(default_factory=BasisChoice)
     policy: PolicyChoice = field(default_factory=PolicyChoice)
@@ -136,7 +137,12 @@ class Spec:
             "approve_within": self.approve_within.plain,
             "knobs": {knob.name: knob.to_dict() for knob in self.knobs},
             "objectives": {each.name: each.to_dict() for each in self.objectives},
-            "metrics": dict(self.metrics),
+            "metrics": {
+                name: {"unit": unit, "knobs": list(self.metric_knobs[name])}
+                if name in self.metric_knobs
+                else unit
+                for name, unit in self.metrics.items()
+            },
             "constraints": [constraint.to_dict() for constraint in self.constraints],
             "basis": self.basis.to_dict(),
             "policy": self.policy.to_dict(),
@@ -180,6 +186,13 @@ class Spec:
     def beliefs(self) -> Beliefs:
         """Noise, norms and ridge parameters of the objectives, in units of loss."""
         return beliefs_of(self.objectives, self.resolved_basis, self.policy)
+
+    def scope(self, constraint: Constraint) -> list[int]:
+        """The knobs that what a constraint reads depends on: their places, in order."""
+        known = dict(self.metric_knobs) | {each.name: each.knobs for each in self.objectives}
+        names = [knob.name for knob in self.knobs]
+        read = set[str]().union(*(known.get(name, names) for name in constraint.metrics))
+        return [j for j, name in enumerate(names) if name in read]
 
     def new_policy(self, *, seed: int = 0) -> Policy:
         """A new policy of the kind that the spec chooses, at the start state.

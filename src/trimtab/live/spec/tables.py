@@ -131,6 +131,23 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Or:
+    """A string for the simple case, or a table."""
+
+    text: Text
+    table: Table
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The string or the table."""
+        shape: Shape = self.table if isinstance(value, Mapping) else self.text
+        return shape.read(value, path, faults)
+
+    def schema(self) -> Json:
+        """Any of both."""
+        return {"anyOf": [self.text.schema(), self.table.schema()]}
+
+
+@dataclass(frozen=True)
 class Switch:
     """A table whose other keys depend on the word at one of them; the first is the default."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from trimtab.live.state.learned import Lesson
 from trimtab.live.state.measurement import Plain, Told
+from trimtab.live.state.safety import Watch
 from trimtab.live.state.tuner_state import MOST_GOOD, ForcedMove, State, TunerState, Verdict
 
 MOST_DOUBLINGS = 30  # of the wait after a rollback
@@ -53,6 +55,27 @@ def judge(
         forget_good(tuner_state, state)
         tuner_state.good = [*tuner_state.good, list(state)][-MOST_GOOD:]
     return broken and _turn_back(tuner_state)
+
+
+def watched(
+    tuner_state: TunerState, state: State, told: Told, fresh: Iterable[str], steady: bool
+) -> list[Lesson]:
+    """What is to be learned of the guardrails: what is fresh and steady, and every breach."""
+    rules = [rule for rule in tuner_state.spec.constraints if rule.learned]
+    if not rules:
+        return []
+    metrics = {name: content[0] for name, content in told.items() if content is not None}
+    counts = {name: content[2] for name, content in told.items() if content is not None}
+    known, new = tuner_state.known_baselines, set(fresh)
+    readings: list[float | None] = []
+    for rule in rules:
+        counted = steady or rule.holds(metrics, known) is False
+        readings.append(
+            rule.reading(metrics, known) if counted and new.intersection(rule.metrics) else None
+        )
+    limits = [rule.limit(known) for rule in rules]
+    least = [min((counts.get(name, 1) for name in rule.metrics), default=1) for rule in rules]
+    return [Watch(state, readings, least, limits, [list(each) for each in tuner_state.good])]
 
 
 def _turn_back(tuner_state: TunerState) -> bool:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite
 from typing import Any, Self
 
-from trimtab.arrays import Array, Ints
+import numpy as np
+
+from trimtab.arrays import NOBODY, Array, Ints
 from trimtab.errors import SolverFailed
 from trimtab.learn import NEVER
 from trimtab.live.spec.spec import Spec
+from trimtab.live.state.safety import Safety, Watch
 from trimtab.live.state.tuner_state import State
+from trimtab.model.domain import BoundBox
 from trimtab.policies import LazyPolicy, Policy, Told, restore
+from trimtab.policies.base import part
+from trimtab.solve.admissible import Admissible
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,16 @@ class Drop:
     """The policy's goal is none any more: somebody, or a guard, has decided otherwise."""
 
 
-Lesson = Learn | Await | Deploy | Drop  # one after another, from the tuner_state to the policy
+@dataclass(frozen=True, slots=True)
+class Respec:
+    """The spec has changed in what may change."""
+
+    spec: Spec
+
+
+Lesson = (
+    Learn | Watch | Await | Deploy | Drop | Respec
+)  # one after another, from the tuner_state to the policy
 
 
 class Learned:
@@ -62,6 +79,7 @@ class Learned:
     def __init__(self, spec: Spec, policy: Policy) -> None:
         self._spec = spec
         self.policy = policy
+        self.safety = Safety(spec)
         self.deployed: State = spec.start.tolist()
         self.goal: State | None = None
         self.review: int | None = None  # rounds until the next look
@@ -93,6 +111,10 @@ class Learned:
                 self.look = None if lesson.reported else self.look
             case Drop():
                 self.goal = None
+            case Watch():
+                self.safety.observe(lesson, self.deployed)
+            case Respec():
+                self.safety.follow(lesson.spec)
 
     def _place(self) -> None:
         if self.policy.ask().tolist() != self.deployed:
@@ -101,9 +123,27 @@ class Learned:
     def _learn(self, lesson: Learn) -> None:
         if lesson.reach is not None and self.policy.learner.prior is not None:
             self.policy.within(*lesson.reach)
-        self._tell(lesson.losses, lesson.state, lesson.counts)
+        admissible = self._admissible() if self.safety.rules else None
+        self.policy.constrain(admissible)
+        self._tell(lesson.losses, lesson.state, lesson.counts, admissible)
 
-    def _tell(self, losses: Array | None, state: State, count: Ints | int) -> None:
+    def _admissible(self) -> Callable[[], Admissible]:
+        """What a look may choose; the guardrails' regressions are brought up to it once."""
+
+        @cache
+        def found() -> Admissible:
+            self.safety.absorb()
+            return self.safety.admissible()
+
+        return found
+
+    def _tell(
+        self,
+        losses: Array | None,
+        state: State,
+        count: Ints | int,
+        admissible: Callable[[], Admissible] | None = None,
+    ) -> None:
         try:
             told = self.policy.tell(losses, played=state, count=count)
         except SolverFailed as error:  # it has learned, and stays
@@ -111,7 +151,12 @@ class Learned:
             return
         self.review = _rounds(told.next_review)
         if told.cause != "none":
-            self.goal = self.policy.ask().tolist()
+            goal = self.policy.ask()
+            if admissible is not None:  # for policies that do not heed it
+                domain = self._spec.problem.domain
+                levels = domain.leveled if isinstance(domain, BoundBox) else NOBODY
+                goal = admissible().toward(goal, np.array(self.deployed), levels)
+            self.goal = goal.tolist()
             self.look = self._plain(told)
 
     def _plain(self, told: Told) -> dict[str, Any]:
@@ -141,17 +186,27 @@ class Learned:
     # In a snapshot.
 
     def plain(self) -> dict[str, Any]:
-        """What it knows beside its policy, as JSON can hold it."""
-        names = ("deployed", "goal", "review", "look")
-        return {name: getattr(self, name) for name in names}
+        """What it knows beside its regressions, as JSON can hold it."""
+        return {name: getattr(self, name) for name in _PLAIN} | {"safety": self.safety.plain()}
+
+    def arrays(self) -> dict[str, Any]:
+        """The policy's snapshot, and the regressions of the guardrails."""
+        policy = {f"policy.{name}": x for name, x in self.policy.snapshot().items()}
+        return policy | {f"safety.{name}": x for name, x in self.safety.arrays().items()}
 
     @classmethod
-    def from_plain(cls, spec: Spec, saved: dict[str, Any], policy: dict[str, Any]) -> Self:
-        """What `plain` and the policy's snapshot saw."""
-        learned = cls(spec, restore(spec.problem, policy))
-        for name, value in saved.items():
-            setattr(learned, name, value)
+    def from_plain(
+        cls, spec: Spec, rules: Spec, saved: dict[str, Any], arrays: dict[str, Any]
+    ) -> Self:
+        """What `plain` and `arrays` saw; the guardrails are those of the spec `rules`."""
+        learned = cls(spec, restore(spec.problem, part(arrays, "policy.")))
+        for name in _PLAIN:
+            setattr(learned, name, saved[name])
+        learned.safety = Safety.from_plain(rules, saved["safety"], part(arrays, "safety."))
         return learned
+
+
+_PLAIN = ("deployed", "goal", "review", "look")
 
 
 def _rounds(left: int) -> int | None:

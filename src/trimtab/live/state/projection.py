@@ -20,7 +20,7 @@ from trimtab.live.state.reducer import Corrections, apply, begun, corrected
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, SnapshotIgnored
-from trimtab.live.store.session import Place, Read
+from trimtab.live.store.session import Read
 from trimtab.live.store.snapshot_table import Snapshot
 
 FORMAT = 3  # of snapshots; another one is not used, and events are replayed instead
@@ -36,7 +36,9 @@ class Projection:
     what was learned: who only tells never solves anything.
     """
 
-    def __init__(self, tuner_state: TunerState, learned: Learned, spec: Spec, at: Place) -> None:
+    def __init__(
+        self, tuner_state: TunerState, learned: Learned, spec: Spec, at: Event | Snapshot
+    ) -> None:
         self.tuner_state = tuner_state
         self._learned = learned
         self._spec = spec  # of the first event
@@ -66,6 +68,16 @@ class Projection:
         return self._learned
 
     # Reading.
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was taken in up to `place`, and nothing was left half done."""
+        return self._whole
+
+    @property
+    def place(self) -> Event | Snapshot:
+        """The last event read, or the snapshot that stands for it."""
+        return self._at
 
     def follow(self, read: Read) -> None:
         """Take in every event that is new; all of them if the last time was interrupted."""
@@ -136,8 +148,7 @@ class Projection:
             "tuner_state": self.tuner_state.plain(),
         }
         arrays: dict[str, Any] = {
-            f"policy.{name}": np.asarray(value)
-            for name, value in self.learned.policy.snapshot().items()
+            name: np.asarray(value) for name, value in self.learned.arrays().items()
         }
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, rest=np.asarray(json.dumps(rest)), **arrays)
@@ -152,11 +163,13 @@ class Projection:
             rest = json.loads(str(saved.pop("rest")))
             if rest["format"] != FORMAT:
                 raise InvalidInput(f"it has format {rest['format']}, not {FORMAT}")
-            plain = {name.removeprefix("policy."): x for name, x in saved.items()}
-            policy = {name: x.item() if x.ndim == 0 else x for name, x in plain.items()}
-            spec = Spec.from_dict(rest["spec"])
-            learned = Learned.from_plain(spec, rest["learned"], policy)
-            return cls(TunerState.from_plain(rest["tuner_state"]), learned, spec, snapshot)
+            arrays = {name: x.item() if x.ndim == 0 else x for name, x in saved.items()}
+            spec, tuner_state = (
+                Spec.from_dict(rest["spec"]),
+                TunerState.from_plain(rest["tuner_state"]),
+            )
+            learned = Learned.from_plain(spec, tuner_state.spec, rest["learned"], arrays)
+            return cls(tuner_state, learned, spec, snapshot)
         except (
             InvalidInput,
             ValueError,

@@ -27,7 +27,7 @@ import numpy as np
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
 from trimtab.live.state.guards import reach
-from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson
+from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson, Respec
 from trimtab.live.state.measurement import Plain, lesson_of
 from trimtab.live.state.tuner_state import (
     KEPT,
@@ -138,6 +138,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         case "spec":
             tuner_state.spec = spec_in(payload)
             tuner_state.verdicts = [Verdict() for _ in tuner_state.spec.constraints]
+            return [Respec(tuner_state.spec)]
         case "correct":
             tuner_state.corrections += 1
     return []
@@ -260,14 +261,15 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     if steady and state == tuner_state.state:
         names = [each.name for each in tuner_state.spec.objectives if each.name in fresh]
         tuner_state.observed += [name for name in names if name not in tuner_state.observed]
-    lessons: list[Lesson] = []
+    broken = guardrails.judge(tuner_state, state, trial.told, fresh, steady)
+    lessons: list[Lesson] = guardrails.watched(tuner_state, state, trial.told, fresh, steady)
     if steady:
         losses, counts = lesson_of(tuner_state.spec, fresh)
         if trial.awaited:  # what was not told yet may still come
             counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
         lessons.append(Learn(state, losses, counts, within))
-    if guardrails.judge(tuner_state, state, trial.told, fresh, steady):
+    if broken:
         tuner_state.urgent = event.number
         lessons.append(Drop())
     return lessons

@@ -1,32 +1,38 @@
-"""What a journal asks of a database: four tables, and one kind of transaction.
+"""What a journal asks of a database: four tables, one kind of transaction, one conditional append.
 
 ::
 
-    trimtab_format     (version)
-    trimtab_tuners     (id, name)
+    trimtab_format     (version, tuners)                                    one row
+    trimtab_tuners     (id, name, events, digest, seal)                     the head of each list
     trimtab_events     (tuner, number, kind, at, key, payload, digest)      append-only
-    trimtab_snapshots  (tuner, number, digest, content, checksum)           a cache
+    trimtab_snapshots  (tuner, number, through, digest, content, checksum)  a cache
 
 Statements are written with `?` for every argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-FORMAT = 2  # of the tables, of the payload's text, of the digests, and of what events mean
+from trimtab.live.store.event import Event
+from trimtab.live.store.head import Head
+
+FORMAT = 3  # of the tables, of the payload's text, of the digests, and of what events mean
+
+PATIENCE = 0.1  # seconds that a conditional append waits: what was planned before is out of date
 
 Row = tuple[Any, ...]
 Step = Callable[[str], None]
+T = TypeVar("T")
 
 # Where an append can be interrupted, in this order; the two in the middle once per new event.
 STEPS = ("before begin", "before insert", "after insert", "before commit", "after commit")
 
 
 class Execute(Protocol):
-    """Runs one statement inside a transaction."""
+    """Runs one statement."""
 
     def __call__(self, sql: str, *values: object) -> list[Row]:
         """The rows that the statement gives, none if it gives none."""
@@ -36,24 +42,42 @@ class Database(Protocol):
     """A connection to one store; one thread at a time uses it.
 
     Every call raises `Unavailable` if the store cannot be used now, and `Damaged` if the
-    database says that it is corrupt.
+    database says that it is corrupt. An exception at any instant, a KeyboardInterrupt for
+    example, leaves no transaction open and no lock held.
     """
 
     name: str  # for messages: no password in it
+    header_format: int | None  # the format number outside the tables, if there is one
     row_lock: str  # ends a SELECT whose rows stay as they are until the transaction ends
     step: Step  # called with each of STEPS
 
     def query(self, sql: str, *values: object) -> list[Row]:
         """The rows of one reading statement."""
 
-    def write(self) -> AbstractContextManager[Execute]:
-        """A transaction; when the block is left without an error it is durable.
+    def transact(self, work: Callable[[Execute], T]) -> T:
+        """What the work gives; when this returns, what it has written is durable.
 
-        `InvalidInput` if the store was opened to be read only.
+        `InvalidInput` if the store was opened to be read only, or inside another transaction.
+        """
+
+    def write(self) -> AbstractContextManager[Execute]:
+        """A transaction as a block, durable when it is left without an error.
+
+        For tables other than the journal's, on threads that no interrupt reaches: those of a
+        service. An interrupt at its very beginning could leave the lock to the garbage collector.
+        """
+
+    def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:
+        """Whether the list still ended at `old`: then the events are appended, and durable.
+
+        Otherwise, or if others write for longer than PATIENCE, nothing is written.
         """
 
     def complaint(self, *, full: bool) -> str | None:
         """What is wrong with the store as a whole, if anything; `full` looks at every page."""
+
+    def repair(self) -> None:
+        """Build anew what is derived from the rows: indexes, and where pages are."""
 
     def close(self) -> None:
         """End the connection."""

@@ -1,37 +1,42 @@
-"""The statements on the table of events, for every database."""
+"""The statements on the tables of events and heads, for every database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trimtab.live.store.database import Execute
 from trimtab.live.store.event import GENESIS, Event, microseconds, unsealed
 from trimtab.live.store.faults import Damaged
+from trimtab.live.store.head import Head, head_of
 
 PAGE = 500  # events read at a time
 COLUMNS = "number, kind, at, key, payload, digest"
+HEAD = "t.id, t.name, t.events, t.digest, t.seal"
+PAGES = (
+    f"SELECT {HEAD}, e.number, e.kind, e.at, e.key, e.payload, e.digest FROM trimtab_tuners t "
+    "LEFT JOIN (SELECT * FROM trimtab_events WHERE tuner = ? AND number > ? ORDER BY number "
+    "LIMIT ?) e ON e.tuner = t.id WHERE t.id = ? ORDER BY e.number"
+)
+MOVE = (
+    "UPDATE trimtab_tuners SET events = ?, digest = ?, seal = ? "
+    "WHERE id = ? AND events = ? AND digest = ? RETURNING id"
+)
+INSERT = f"INSERT INTO trimtab_events (tuner, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-def insert(execute: Execute, id: int, event: Event) -> None:
-    """Add the event at the end of its tuner's."""
-    execute(
-        f"INSERT INTO trimtab_events (tuner, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        id,
-        event.number,
-        event.kind,
-        microseconds(event.at),
-        event.key,
-        event.text,
-        event.digest,
-    )
+def advance(execute: Execute, old: Head, new: Head, events: Sequence[Event]) -> bool:
+    """Append the events and move the head, inside a transaction, if the list ends at `old`."""
+    if not execute(MOVE, new.events, new.digest, new.seal, old.id, old.events, old.digest):
+        return False
+    for event in events:
+        execute(INSERT, old.id, *row_of(event))
+    return True
 
 
-def end(execute: Execute, id: int) -> tuple[int, bytes]:
-    """Number and digest of the tuner's last event."""
-    rows = execute(
-        "SELECT number, digest FROM trimtab_events WHERE tuner = ? ORDER BY number DESC LIMIT 1", id
-    )
-    return (rows[0][0], rows[0][1]) if rows else (0, GENESIS)
+def row_of(event: Event) -> tuple[object, ...]:
+    """The event's COLUMNS."""
+    at = microseconds(event.at)
+    return event.number, event.kind, at, event.key, event.text, event.digest
 
 
 def digest_of(execute: Execute, id: int, number: int) -> bytes | None:
@@ -42,51 +47,52 @@ def digest_of(execute: Execute, id: int, number: int) -> bytes | None:
     return rows[0][0] if rows else None
 
 
-def by_key(execute: Execute, tuner: str, id: int, key: str) -> Event | None:
-    """The tuner's event with this key, verified against the digest before it."""
-    rows = execute(f"SELECT {COLUMNS} FROM trimtab_events WHERE tuner = ? AND key = ?", id, key)
-    if not rows:
-        return None
-    number = rows[0][0]
-    previous = digest_of(execute, id, number - 1)
-    event = None if previous is None else unsealed(tuner, rows[0], previous)
-    if event is None:
-        raise Damaged(f"tuner {tuner!r}: event {number} does not match its digest")
-    return event
+def chain(execute: Execute, head: Head, number: int, digest: bytes, store: str) -> Iterator[Event]:
+    """The tuner's events after the one with this number and digest, each verified, up to the head.
 
-
-def chain(execute: Execute, tuner: str, id: int, number: int, digest: bytes) -> Iterator[Event]:
-    """The tuner's events after the one with this number and digest, each verified.
-
-    Pages are short statements of their own: no transaction stays open between them.
+    Every page is one statement, which gives the head of the same moment: no transaction stays open
+    between two pages, and a list that ends before its head is found out. `head` is one that was
+    read before; the list may have grown since, and may not have shrunk.
 
     Raises:
         Damaged: at the first event that is missing, unreadable or not what was written.
     """
-    first, size = number + 1, PAGE
-    sql = (
-        f"SELECT {COLUMNS} FROM trimtab_events WHERE tuner = ? AND number > ? "
-        "ORDER BY number LIMIT ?"
-    )
+    tuner, first, size = head.tuner, number + 1, PAGE
     while True:
         try:
-            rows = execute(sql, id, number, size)
+            rows = execute(PAGES, head.id, number, size, head.id)
         except Damaged as error:
             if size > 1:  # one by one, to name the first that cannot be read
                 size = 1
                 continue
             raise Damaged(_named(tuner, first, number, "cannot be read")) from error
+        if not rows:
+            raise Damaged(f"{store}: tuner {tuner!r} is missing: its row was there before")
+        end = head_of(rows[0][:5], store)
+        if end.events < max(head.events, number):
+            raise Damaged(
+                f"{store}: tuner {tuner!r}: there were {max(head.events, number)} events, now the "
+                f"store knows of {end.events}: it was cut, or replaced by an older copy"
+            )
         for row in rows:
-            if row[0] != number + 1:
-                raise Damaged(_named(tuner, first, number, f"is missing; {row[0]} follows"))
-            event = unsealed(tuner, row, digest)
+            if row[5] is None:
+                break
+            if row[5] != number + 1 or row[5] > end.events:
+                raise Damaged(_named(tuner, first, number, f"is missing; {row[5]} follows"))
+            event = unsealed(tuner, row[5:], digest)
             if event is None:
                 text = "does not match its digest: it was changed"
                 raise Damaged(_named(tuner, first, number, text))
             number, digest = event.number, event.digest
             yield event
-        if len(rows) < size:
+        if number == end.events:
+            if digest != end.digest:
+                text = "is not the one that the store knows as the last"
+                raise Damaged(_named(tuner, first, number - 1, text))
             return
+        if len(rows) < size or rows[-1][5] is None:
+            text = f"is missing; the last one is {end.events}"
+            raise Damaged(_named(tuner, first, number, text))
 
 
 def _named(tuner: str, first: int, last: int, fault: str) -> str:

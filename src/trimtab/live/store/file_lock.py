@@ -1,96 +1,93 @@
-"""A lock on a file: held by one opening of the file at a time, and gone with its process."""
+"""Locks on files: held by one opening of a file at a time, and gone with it.
+
+A file is opened for one turn and closed at its end, so nothing stays open between two calls, and a
+`with` on the file releases the lock whatever happens: closing it is one step that no interrupt can
+split. Nobody polls. Who must wait has a thread that waits in the kernel.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
+from weakref import WeakSet
 
 from trimtab.live.store.faults import Unavailable
-from trimtab.live.store.fork import keep_from_children
 
-PAUSE = 0.001  # seconds between two tries
-
-
-class FileLock:
-    """The file, opened and created if need be, and the lock on it."""
-
-    def __init__(self, path: Path) -> None:
-        try:
-            self.file: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise Unavailable(f"{path} cannot be opened for writing: {error.strerror}") from None
-        self.path = path
-        keep_from_children(self)
-
-    def take(self, deadline: float) -> bool:
-        """Whether the lock was had before this time of the monotonic clock; one try at least."""
-        while True:
-            if self.file is None:
-                raise Unavailable(f"{self.path} is closed; open the journal again")
-            with suppress(BlockingIOError):
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(PAUSE)
-
-    def give(self) -> None:
-        """Let the next one have the lock."""
-        if self.file is not None:
-            fcntl.flock(self.file, fcntl.LOCK_UN)
-
-    def release(self) -> None:
-        """Close the file, and with it the lock."""
-        if self.file is not None:
-            os.close(self.file)
-        self.file = None
-
-    def forsake(self) -> None:
-        """Close the file in a forked child; the lock stays with the parent."""
-        self.release()
+_files: WeakSet[FileIO] = WeakSet()  # a forked child closes its copies: they would keep a lock
 
 
-class Turns:
-    """A lock on a file that writers have in turn.
+def opened(path: Path) -> FileIO:
+    """The file, created if need be for its owner only; a link is not followed."""
 
-    A writer waits in the queue, a lock of its own, until it has the lock. So one that gives the
-    lock and wants it again at once does not overtake those that wait.
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    try:
+        return FileIO(os.fspath(path), "r+", opener=opener)
+    except OSError as error:
+        link = "it is a symbolic link; remove it" if path.is_symlink() else error.strerror
+        raise Unavailable(f"{path} cannot be opened for writing: {link}") from None
+
+
+def take(file: FileIO, deadline: float) -> bool:
+    """Whether the lock was had before this time of the monotonic clock; one try at least.
+
+    It is held until the file is closed.
     """
+    _files.add(file)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        left = deadline - time.monotonic()
+    if left <= 0:
+        return False
+    had = threading.Event()
+    threading.Thread(target=_wait, args=(file, had), daemon=True).start()
+    return had.wait(left)
 
-    def __init__(self, path: Path, *, queue: Path) -> None:
-        self._queue = FileLock(queue)
-        self._lock = FileLock(path)
 
-    @property
-    def open(self) -> bool:
-        """Whether it was not released."""
-        return self._lock.file is not None
+def _wait(file: FileIO, had: threading.Event) -> None:
+    """Wait for the lock by a descriptor of our own.
 
-    @contextmanager
-    def mine(self, name: str, timeout: float) -> Iterator[int]:
-        """The file, while the lock is ours; `name` is what it protects."""
-        deadline = time.monotonic() + timeout
-        queued = self._queue.take(deadline)
-        try:
-            had = queued and self._lock.take(deadline)
-        finally:
-            if queued:
-                self._queue.give()
-        if not had or self._lock.file is None:
-            raise Unavailable(
-                f"{name} has been locked by other processes for {timeout:g} s; "
-                "look for a writer that was stopped"
-            )
-        try:
-            yield self._lock.file
-        finally:
-            self._lock.give()
+    If the caller has closed the file meanwhile, the lock goes with this descriptor.
+    """
+    try:
+        mine = FileIO(os.dup(file.fileno()))
+    except (OSError, ValueError):  # closed
+        return
+    with mine:
+        _files.add(mine)
+        fcntl.flock(mine, fcntl.LOCK_EX)
+        had.set()
 
-    def release(self) -> None:
-        """Close the files."""
-        self._queue.release()
-        self._lock.release()
+
+def queue_up(queue: FileIO, lock: FileIO, deadline: float) -> bool:
+    """Whether the lock was had in time; who wants it again at once does not overtake who waits.
+
+    A writer waits in the queue, a lock of its own, until it has the lock.
+    """
+    had = take(queue, deadline) and take(lock, deadline)
+    fcntl.flock(queue, fcntl.LOCK_UN)
+    return had
+
+
+def same(file: FileIO, path: Path) -> bool:
+    """Whether the path still names the open file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
+
+
+def _forsake() -> None:
+    """In a forked child: leave every lock to the parent."""
+    for file in list(_files):
+        file.close()
+
+
+os.register_at_fork(after_in_child=_forsake)

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from trimtab.errors import InvalidInput
-from trimtab.live.store import event_table, session, snapshot_table
+from trimtab.errors import InvalidInput, NotFound
+from trimtab.live.store import head, session, snapshot_table
 from trimtab.live.store.database import FORMAT, Database, Execute, Row
 from trimtab.live.store.event import GENESIS, Draft, Event, word
 from trimtab.live.store.faults import Damaged
-from trimtab.live.store.session import Place, Session
+from trimtab.live.store.head import Head
+from trimtab.live.store.session import Place, Session, sealed
 from trimtab.live.store.snapshot_table import Snapshot
 
+T = TypeVar("T")
 REMEDY = "restore a copy; `trimtab storage export` gives what is intact"
 
 
@@ -43,39 +44,64 @@ class Journal:
         self._database = database
         self._thread = threading.RLock()
         self._process = os.getpid()
+        self._ids: dict[str, int] = {}  # of tuners; they never change
         try:
             self.format = _format(database)
         except BaseException:
             database.close()
             raise
 
-    @contextmanager
-    def _turn(self) -> Iterator[Database]:
-        """The database, for one thread at a time of the process that opened it."""
+    def _query(self, sql: str, *values: object) -> list[Row]:
+        self.refuse_forked()
+        with self._thread:
+            return self._database.query(sql, *values)
+
+    def refuse_forked(self) -> None:
+        """Refuse a forked child, before it waits for a lock that nobody in it will release."""
         if os.getpid() != self._process:
             raise InvalidInput(
                 f"{self._database.name} was opened by process {self._process}, this is "
                 f"{os.getpid()}; open the journal after the fork"
             )
-        with self._thread:
-            yield self._database
 
-    @contextmanager
-    def _writing(self, tuner: str) -> Iterator[tuple[Execute, int]]:
-        """A transaction, with the tuner's id; nobody else writes to the tuner meanwhile."""
+    # Heads.
+
+    def _head(self, tuner: str) -> Head | None:
+        """The end of the tuner's list as it is now, None if there is no such tuner.
+
+        All rows are read and verified, so that a tuner cannot be missed.
+        """
+        return next((head for head in self._heads(self._query) if head.tuner == tuner), None)
+
+    def _heads(self, execute: Execute) -> list[Head]:
+        name, counted = self._database.name, execute("SELECT tuners FROM trimtab_format")
+        sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners ORDER BY id"
+        heads = [head.head_of(row, name) for row in execute(sql)]
+        if len(counted) != 1 or not isinstance(counted[0][0], int):
+            raise Damaged(f"{name}: the number of tuners cannot be read; {REMEDY}")
+        if len(heads) < counted[0][0]:  # there may be more: they were made since
+            raise Damaged(f"{name}: there are {len(heads)} tuners, not {counted[0][0]}; {REMEDY}")
+        return heads
+
+    def _begin(self, execute: Execute, tuner: str) -> Head:
+        """The row of a tuner, made inside a transaction if it is not there."""
         word(tuner, "tuner")
-        with self._turn() as database, database.write() as execute:
-            sql = "SELECT id FROM trimtab_tuners WHERE name = ?" + database.row_lock
-            rows = execute(sql, tuner)
-            if not rows:
-                new = "INSERT INTO trimtab_tuners (name) VALUES (?) ON CONFLICT DO NOTHING"
-                execute(new, tuner)
-                rows = execute(sql, tuner)
-            yield execute, rows[0][0]
+        execute("UPDATE trimtab_format SET tuners = tuners")  # nobody else makes one meanwhile
+        heads = self._heads(execute)
+        for each in heads:
+            if each.tuner == tuner:
+                return each
+        new = head.first(1 + max((each.id for each in heads), default=0), tuner)
+        sql = f"INSERT INTO trimtab_tuners ({head.COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+        execute(sql, new.id, new.tuner, new.events, new.digest, new.seal)
+        execute("UPDATE trimtab_format SET tuners = tuners + 1")
+        return new
 
     # Events.
 
-    def append(self, tuner: str, *drafts: Draft) -> tuple[Event, ...]:
+    def append(
+        self, tuner: str, *drafts: Draft, after: Event | Snapshot | None = None
+    ) -> tuple[Event, ...]:
         """The events, in order and acknowledged; either all are written, or none.
 
         A draft whose key is already there gives the earlier event if both say the same, in kind
@@ -84,6 +110,9 @@ class Journal:
         Args:
             tuner: whose events; a new name begins a new list.
             drafts: at least one.
+            after: the last event of the list; nothing is written, and no event given, if others
+                have followed it meanwhile. So who has read everything decides alone, and waits
+                for nobody. Drafts have no keys then.
 
         Raises:
             Conflict: a key was used for something else.
@@ -91,80 +120,121 @@ class Journal:
         """
         if not drafts:
             raise InvalidInput("there is nothing to append; give at least one draft")
-        with self.session(tuner) as mine:
-            return mine.append(*drafts)
+        if after is None:
+            return self.decide(tuner, lambda session: session.append(*drafts))
+        self.refuse_forked()
+        with self._thread:
+            id = self._ids.get(tuner) or self._known(tuner).id
+            old = Head(id, tuner, after.number, after.digest)
+            events, _ = sealed(old, drafts, {})
+            if self._database.advance(old, old.after(events), events):
+                return tuple(events)
+            return ()
 
-    @contextmanager
-    def session(self, tuner: str) -> Iterator[Session]:
-        """The tuner's events and a way to add to them; nobody else writes to it meanwhile.
+    def decide(self, tuner: str, work: Callable[[Session], T]) -> T:
+        """What the work gives: it reads the tuner's events and adds to them, alone.
 
-        So who decides in a session decides alone, in knowledge of all events. It ends with the
-        process or its connection. What was appended is acknowledged when the block is left
-        without an error. Keep it short: other writers wait.
+        Nobody else writes to the tuner meanwhile, so it decides in knowledge of all events. It
+        ends with the process or its connection. What was appended is acknowledged when this
+        returns. Keep it short: other writers wait.
         """
-        with self._writing(tuner) as (execute, id):
+        word(tuner, "tuner")
+
+        def alone(execute: Execute) -> T:
             database = self._database
-            yield Session(execute, tuner, id, name=database.name, step=database.step)
+            locked = f"SELECT {head.COLUMNS} FROM trimtab_tuners WHERE id = ?{database.row_lock}"
+            known = self._ids.get(tuner)
+            rows = execute(locked, known) if known is not None else []
+            if not rows:
+                id = self._begin(execute, tuner).id
+                rows = execute(locked, id)
+            mine = head.head_of(rows[0], database.name)
+            return work(Session(execute, mine, name=database.name, step=database.step))
+
+        self.refuse_forked()
+        with self._thread:
+            return self._database.transact(alone)
 
     def events(self, tuner: str, *, after: Place = 0) -> Iterator[Event]:
         """The tuner's events from there on, in order, each verified; memory stays bounded.
 
         After an event or a snapshot the chain is verified from its digest on; after a number,
         from the digest that is stored with that event. Events that are appended meanwhile may
-        or may not be among them.
+        or may not be among them. The list is read to its recorded end: a short one is `Damaged`.
 
         Raises:
             Damaged: at the first event that is missing or not what was written; events before
                 it have been given.
         """
-        return session.events(
-            self._query, tuner, self._id(tuner), after=after, name=self._database.name
-        )
+        known = self._ids.get(tuner)
+        if known is not None and not isinstance(after, int):
+            mine = Head(known, tuner, after.number, after.digest)
+        elif (found := self._head(tuner)) is None:
+            if after != 0:
+                raise InvalidInput(f"there is no tuner {tuner!r} in this store to read on")
+            return iter(())
+        else:
+            mine, self._ids[tuner] = found, found.id
+        return session.events(self._query, mine, after=after, store=self._database.name)
 
-    def _query(self, sql: str, *values: object) -> list[Row]:
-        with self._turn() as database:
-            return database.query(sql, *values)
-
-    def _id(self, tuner: str) -> int:
-        """The tuner's id in this store; one that no tuner has if it is not there."""
-        rows = self._query("SELECT id FROM trimtab_tuners WHERE name = ?", tuner)
-        return rows[0][0] if rows else -1
+    def _known(self, tuner: str) -> Head:
+        found = self._head(tuner)
+        if found is None:
+            raise NotFound(f"there is no tuner {tuner!r} in {self._database.name}")
+        self._ids[tuner] = found.id
+        return found
 
     def last(self, tuner: str) -> int:
         """The number of the tuner's last event, 0 if there is none."""
-        with self._turn() as database:
-            return event_table.end(database.query, self._id(tuner))[0]
+        found = self._head(tuner)
+        return 0 if found is None else found.events
 
     def tuners(self) -> list[str]:
         """Every tuner that has ever been written to, in that order."""
-        with self._turn() as database:
-            return [
-                name for (name,) in database.query("SELECT name FROM trimtab_tuners ORDER BY id")
-            ]
+        return [each.tuner for each in self._heads(self._query)]
 
     # Snapshots.
 
-    def save_snapshot(self, tuner: str, *, number: int, content: bytes) -> None:
-        """Keep what the events up to this number amount to; all but the newest before it go."""
-        with self._writing(tuner) as (execute, id):
-            snapshot_table.save(execute, tuner, id, number, content)
+    def save_snapshot(
+        self, tuner: str, *, number: int, content: bytes, through: int | None = None
+    ) -> None:
+        """Keep what the events up to this number amount to; old ones are thinned out.
+
+        Args:
+            tuner: whose events.
+            number: of the last of them.
+            content: in the tuner's own encoding.
+            through: the event up to which corrections are in it, if that is a later one.
+        """
+        id = self._known(tuner).id
+        with self._thread:
+            self._database.transact(
+                lambda execute: snapshot_table.save(execute, tuner, id, number, content, through)
+            )
 
     def load_snapshot(self, tuner: str) -> Snapshot | None:
         """The newest snapshot that matches the events; a `SnapshotIgnored` for each that does not.
 
         Go on with `events(tuner, after=snapshot)`; without one, replay them all.
         """
-        with self._turn() as database:
-            return snapshot_table.load(database.query, tuner, self._id(tuner))
+        return next(self.snapshots(tuner), None)
+
+    def snapshots(self, tuner: str, *, most: int | None = None) -> Iterator[Snapshot]:
+        """The snapshots that match the events, newest first; up to event `most`, if given."""
+        found = self._head(tuner)
+        if found is None:
+            return iter(())
+        return snapshot_table.load(self._query, tuner, found.id, most=most)
 
     # Checking.
 
     def refuse_damage(self, *, full: bool = False) -> None:
         """Raise `Damaged` if the database is not whole, and say which events are intact."""
-        with self._turn() as database:
-            if complaint := database.complaint(full=full):
+        self.refuse_forked()
+        with self._thread:
+            if complaint := self._database.complaint(full=full):
                 account = "; ".join(self._account())
-                raise Damaged(f"{database.name}: {complaint}; {account}; {REMEDY}")
+                raise Damaged(f"{self._database.name}: {complaint}; {account}; {REMEDY}")
 
     def check(self) -> list[Chain]:
         """Every tuner's chain, if the database is whole and every event is what was written."""
@@ -198,8 +268,9 @@ class Journal:
 
     def close(self) -> None:
         """End the connection."""
-        with self._turn() as database:
-            database.close()
+        self.refuse_forked()
+        with self._thread:
+            self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -221,11 +292,16 @@ def _format(database: Database) -> int:
     version = rows[0][0]
     if not isinstance(version, int):
         raise Damaged(f"{database.name} has the format number {version!r}; {REMEDY}")
+    header = database.header_format
+    if header not in (None, version) and not (header == 0 and version < 3):
+        raise Damaged(
+            f"{database.name} has format {version} by its table, {header} by its header; {REMEDY}"
+        )
     if version < FORMAT:
         raise InvalidInput(
-            f"{database.name} has format {version}, whose events meant another policy; this "
-            f"trimtab reads format {FORMAT} only: begin a new store, or read this one with the "
-            "trimtab that wrote it"
+            f"{database.name} has format {version}, from before the first release; this trimtab "
+            f"reads format {FORMAT} only: begin a new store, or read this one with the trimtab "
+            "that wrote it"
         )
     if version > FORMAT:
         raise InvalidInput(

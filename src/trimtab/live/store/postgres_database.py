@@ -7,33 +7,39 @@ whether a commit under way took place is unknown until the call is made again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import psycopg
 
 from trimtab.errors import InvalidInput, NotFound
-from trimtab.live.store.database import FORMAT, Execute, Row, Step
+from trimtab.live.store import event_table
+from trimtab.live.store.database import FORMAT, PATIENCE, Execute, Row, Step
+from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.fork import keep_from_children
+from trimtab.live.store.head import Head
+
+T = TypeVar("T")
 
 SCHEMA = f"""
-CREATE TABLE trimtab_format (version integer NOT NULL);
-INSERT INTO trimtab_format VALUES ({FORMAT});
+CREATE TABLE trimtab_format (version integer NOT NULL, tuners integer NOT NULL);
+INSERT INTO trimtab_format VALUES ({FORMAT}, 0);
 CREATE TABLE trimtab_tuners (
-    id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY, name text NOT NULL UNIQUE
-);
+    id integer PRIMARY KEY, name text NOT NULL UNIQUE, events bigint NOT NULL,
+    digest bytea NOT NULL, seal bytea NOT NULL
+) WITH (fillfactor = 50);
 CREATE TABLE trimtab_events (
     tuner integer NOT NULL REFERENCES trimtab_tuners, number bigint NOT NULL,
     kind text NOT NULL, at bigint NOT NULL, key text, payload text NOT NULL,
     digest bytea NOT NULL, PRIMARY KEY (tuner, number)
 );
-CREATE UNIQUE INDEX trimtab_keys ON trimtab_events (tuner, key) WHERE key IS NOT NULL;
 CREATE TABLE trimtab_snapshots (
     tuner integer NOT NULL REFERENCES trimtab_tuners, number bigint NOT NULL,
-    digest bytea NOT NULL, content bytea NOT NULL, checksum bytea NOT NULL,
-    PRIMARY KEY (tuner, number)
+    through bigint NOT NULL, digest bytea NOT NULL, content bytea NOT NULL,
+    checksum bytea NOT NULL, PRIMARY KEY (tuner, number)
 );
 CREATE FUNCTION trimtab_append_only() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'events are only ever appended'; END $$;
@@ -46,10 +52,22 @@ WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'trimtab_format'
 CREATION = 8388254863  # an advisory lock: two processes do not create the same tables
 
 
+IDLE = psycopg.pq.TransactionStatus.IDLE
+ADVANCE = """WITH head AS (
+    UPDATE trimtab_tuners SET events = ?, digest = ?, seal = ?
+    WHERE id = ? AND events = ? AND digest = ? RETURNING id
+)
+INSERT INTO trimtab_events (tuner, number, kind, at, key, payload, digest)
+SELECT head.id, e.* FROM head, unnest(
+    ?::bigint[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::bytea[]
+) e RETURNING number"""
+
+
 class PostgresDatabase:
     """A connection to the server, opened again when it is lost."""
 
     row_lock = " FOR UPDATE"
+    header_format: int | None = None
 
     def __init__(self, url: str, *, read_only: bool, timeout: float, step: Step) -> None:
         self.name = without_password(url)
@@ -80,7 +98,7 @@ class PostgresDatabase:
         with self._translated():
             wait = f"{self._timeout * 1000:.0f}ms"
             for setting, value in (
-                ("lock_timeout", wait),
+                ("lock_timeout", f"{PATIENCE * 1000:.0f}ms"),
                 ("idle_in_transaction_session_timeout", wait),
                 ("tcp_keepalives_idle", "30"),  # a writer whose machine died is noticed
                 ("tcp_keepalives_interval", "10"),
@@ -107,22 +125,34 @@ class PostgresDatabase:
 
     def _create(self) -> None:
         if not self.query(TABLE):
-            with self.write() as execute:
-                execute("SELECT pg_advisory_xact_lock(?)", CREATION)
-                if not execute(TABLE):  # nobody made them while we waited
-                    execute(SCHEMA)
+            self.transact(_create)
 
     def _execute(self, sql: str, *values: object) -> list[Row]:
-        cursor = self._connection.execute(sql.replace("?", "%s"), values or None)
-        return cursor.fetchall() if cursor.description else []
+        """The rows of a statement; an interrupt in the middle of it ends the connection.
+
+        Nobody knows then what the server is doing for us, and it ends that with the connection.
+        """
+        try:
+            cursor = self._connection.execute(sql.replace("?", "%s"), values or None)
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error:
+            raise
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        """End the connection at once, and with it whatever it has under way on the server."""
+        self._connection.pgconn.finish()
 
     def _revive(self, sql: str, *values: object) -> list[Row]:
         """What the statement gives, on a new connection if the one we have is lost."""
-        try:
-            return self._execute(sql, *values)
-        except psycopg.OperationalError:
-            if not self._connection.closed:
-                raise
+        if not self._connection.closed:
+            try:
+                return self._execute(sql, *values)
+            except psycopg.OperationalError:
+                if not self._connection.closed:
+                    raise
         self._connection = self._connected()
         return self._execute(sql, *values)
 
@@ -131,23 +161,83 @@ class PostgresDatabase:
         with self._translated():
             return self._revive(sql, *values)
 
-    @contextmanager
-    def write(self) -> Iterator[Execute]:
-        """A transaction; when the block is left without an error the server has it on disk."""
+    def _refuse(self) -> None:
+        """Refuse to write where only reading was announced, and inside another transaction."""
         if self._read_only:
             raise InvalidInput(f"{self.name} was opened to be read only")
+        if self._busy():
+            raise InvalidInput(f"{self.name}: this is inside a transaction; end that one first")
+
+    def _busy(self) -> bool:
+        """Whether the connection is alive and not idle."""
+        return not self._connection.closed and self._connection.pgconn.transaction_status != IDLE
+
+    def transact(self, work: Callable[[Execute], T]) -> T:
+        """What the work gives; when this returns, the server has what it has written on disk."""
+        self._refuse()
         self.step("before begin")
         with self._translated():
-            self._revive("BEGIN")
             try:
+                try:
+                    self._revive(f"BEGIN; SET LOCAL lock_timeout = {self._timeout * 1000:.0f}")
+                    given = work(self._execute)
+                    self.step("before commit")
+                    self._execute("COMMIT")
+                except Exception:
+                    with suppress(psycopg.Error):
+                        self._execute("ROLLBACK")
+                    raise
+            finally:
+                if self._busy():  # interrupted, whatever we were doing
+                    self._drop()
+        self.step("after commit")
+        return given
+
+    @contextmanager
+    def write(self) -> Iterator[Execute]:
+        """A transaction as a block, for threads that no interrupt reaches."""
+        self._refuse()
+        with self._translated():
+            try:
+                self._revive(f"BEGIN; SET LOCAL lock_timeout = {self._timeout * 1000:.0f}")
                 yield self._execute
-                self.step("before commit")
                 self._execute("COMMIT")
             except BaseException:
                 with suppress(psycopg.Error):
                     self._execute("ROLLBACK")
                 raise
+
+    def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:
+        """Whether the list still ended at `old`: then the events are appended, and durable.
+
+        It is one statement, and sending it twice does no harm: the second finds the list moved. So
+        it is sent again when the connection was lost, and the digest tells whose event is there.
+        """
+        self._refuse()
+        self.step("before begin")
+        columns = [list(column) for column in zip(*map(event_table.row_of, events), strict=True)]
+        values = (new.events, new.digest, new.seal, old.id, old.events, old.digest, *columns)
+        for _ in events:
+            self.step("before insert")
+        for _ in events:
+            self.step("after insert")
+        self.step("before commit")
+        with self._translated():
+            connection = self._connection
+            try:
+                done = bool(self._revive(ADVANCE, *values))
+            except psycopg.errors.LockNotAvailable:  # somebody decides under a lock
+                return False
+            if not done and self._connection is not connection:
+                digest = event_table.digest_of(self._execute, old.id, new.events)
+                done = digest == new.digest
         self.step("after commit")
+        return done
+
+    def repair(self) -> None:
+        """Build the indexes anew."""
+        for table in ("trimtab_events", "trimtab_tuners", "trimtab_snapshots"):
+            self.query(f"REINDEX TABLE {table}")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -174,6 +264,13 @@ class PostgresDatabase:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
+
+
+def _create(execute: Execute) -> None:
+    """Make the tables, unless somebody made them while we waited."""
+    execute("SELECT pg_advisory_xact_lock(?)", CREATION)
+    if not execute(TABLE):
+        execute(SCHEMA)
 
 
 def without_password(url: str) -> str:

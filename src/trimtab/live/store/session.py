@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from trimtab.errors import Conflict, InvalidInput
@@ -10,6 +10,7 @@ from trimtab.live.store import event_table
 from trimtab.live.store.database import Execute, Step
 from trimtab.live.store.event import Draft, Event
 from trimtab.live.store.faults import Damaged
+from trimtab.live.store.head import Head
 from trimtab.live.store.snapshot_table import Snapshot
 
 Place = int | Event | Snapshot  # after which to go on reading
@@ -22,35 +23,82 @@ class Read(Protocol):
         """The events after the place."""
 
 
-def events(execute: Execute, tuner: str, id: int, *, after: Place, name: str) -> Iterator[Event]:
-    """The tuner's events from there on, in order, each verified; `name` is the store's.
+def events(execute: Execute, head: Head, *, after: Place, store: str) -> Iterator[Event]:
+    """The tuner's events from there on, in order, each verified; `store` is its name.
 
     Raises:
         InvalidInput: there is no event of this number.
         Damaged: the event or snapshot is not of this store.
     """
-    number = after if isinstance(after, int) else after.number
-    stored = event_table.digest_of(execute, id, number)
-    if isinstance(after, int) and stored is None:
-        raise InvalidInput(f"after = {after}; tuner {tuner!r} has no such event")
-    if stored is None or (not isinstance(after, int) and after.digest != stored):
+    if not isinstance(after, int):  # whoever has read it knows its digest; what follows proves it
+        return _after(execute, head, after, store)
+    stored = event_table.digest_of(execute, head.id, after) if 0 <= after <= head.events else None
+    if stored is None and 0 <= after <= head.events:
+        raise Damaged(f"tuner {head.tuner!r}: event {after} is missing; the last is {head.events}")
+    if stored is None:
+        raise InvalidInput(f"after = {after}; tuner {head.tuner!r} has no such event")
+    return event_table.chain(execute, head, after, stored, store)
+
+
+def _after(execute: Execute, head: Head, place: Event | Snapshot, store: str) -> Iterator[Event]:
+    """The events after one that was read before, if it is still the same."""
+    try:
+        yield from event_table.chain(execute, head, place.number, place.digest, store)
+    except Damaged:
+        stored = event_table.digest_of(execute, head.id, place.number)
+        if stored == place.digest:
+            raise
         raise Damaged(
-            f"{name}: tuner {tuner!r}: event {number} is not the one that was read before: the "
-            "store was cut, or replaced by another copy"
-        )
-    return event_table.chain(execute, tuner, id, number, stored)
+            f"{store}: tuner {head.tuner!r}: event {place.number} is not the one that was read "
+            "before: the store was cut, or replaced by another copy"
+        ) from None
+
+
+def sealed(
+    head: Head, drafts: Sequence[Draft], known: dict[str, Event]
+) -> tuple[list[Event], list[Event]]:
+    """The events that the drafts are, and those among them that are new.
+
+    Args:
+        head: the end of the list before them.
+        drafts: what is to be appended.
+        known: earlier events by key, of the keys that the drafts use.
+
+    Raises:
+        Conflict: a key was used for something else.
+    """
+    number, digest = head.events, head.digest
+    given: list[Event] = []
+    new: list[Event] = []
+    for draft in drafts:
+        earlier = None if draft.key is None else known.get(draft.key)
+        if earlier is not None:
+            if not earlier.repeats(draft):
+                raise Conflict(
+                    f"the key {draft.key!r} of tuner {head.tuner!r} belongs to event "
+                    f"{earlier.number}, which says something else; use a new key"
+                )
+            given.append(earlier)
+            continue
+        event = draft.sealed(head.tuner, number + 1, digest)
+        number, digest = event.number, event.digest
+        if event.key is not None:
+            known[event.key] = event
+        new.append(event)
+        given.append(event)
+    return given, new
 
 
 class Session:
     """A tuner's events inside one transaction; nobody else writes to the tuner meanwhile."""
 
-    def __init__(self, execute: Execute, tuner: str, id: int, *, name: str, step: Step) -> None:
-        self._execute, self._tuner, self._id = execute, tuner, id
+    def __init__(self, execute: Execute, head: Head, *, name: str, step: Step) -> None:
+        self._execute, self._head = execute, head
         self._name, self._step = name, step
 
     def events(self, *, after: Place = 0) -> Iterator[Event]:
         """The tuner's events from there on, in order, each verified."""
-        return events(self._execute, self._tuner, self._id, after=after, name=self._name)
+        return events(self._execute, self._head, after=after, store=self._name)
 
     def append(self, *drafts: Draft) -> tuple[Event, ...]:
         """The events, in order; they are acknowledged when the session has ended well.
@@ -58,25 +106,16 @@ class Session:
         Raises:
             Conflict: a key was used for something else.
         """
-        number, digest = event_table.end(self._execute, self._id)
-        events = []
-        for draft in drafts:
-            earlier = None
-            if draft.key is not None:
-                earlier = event_table.by_key(self._execute, self._tuner, self._id, draft.key)
-            if earlier is not None:
-                if not earlier.repeats(draft):
-                    raise Conflict(
-                        f"the key {draft.key!r} of tuner {self._tuner!r} belongs to event "
-                        f"{earlier.number}, which says something else; use a new key"
-                    )
-                events.append(earlier)
-                continue
-            number += 1
-            event = draft.sealed(self._tuner, number, digest)
-            digest = event.digest
+        keys = {draft.key for draft in drafts if draft.key is not None}
+        known = {e.key: e for e in self.events() if e.key in keys and e.key} if keys else {}
+        given, new = sealed(self._head, drafts, known)
+        for _ in new:
             self._step("before insert")
-            event_table.insert(self._execute, self._id, event)
+        if new:
+            head = self._head.after(new)
+            if not event_table.advance(self._execute, self._head, head, new):
+                raise Damaged(f"{self._name}: the end of tuner {head.tuner!r} moved under a lock")
+            self._head = head
+        for _ in new:
             self._step("after insert")
-            events.append(event)
-        return tuple(events)
+        return tuple(given)

@@ -1,6 +1,8 @@
 """Snapshots: what the events up to a number amount to, kept so that fewer are replayed.
 
 They are a cache. The events are the truth, and a snapshot that does not match them is not used.
+Old ones are thinned out: half as far from the end, twice as many. So to any event there is one
+before it that is not much farther from it than the end is, and their number grows as a logarithm.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trimtab.errors import InvalidInput
@@ -21,57 +24,78 @@ class Snapshot:
     """What a tuner's events up to a number amount to, in the tuner's own encoding."""
 
     number: int
-    digest: bytes  # of that event
+    through: int  # corrections up to this event are in it, later than `number` or not
+    digest: bytes  # of event `number`
     content: bytes
 
 
-def save(execute: Execute, tuner: str, id: int, number: int, content: bytes) -> None:
-    """Keep the snapshot and the newest before it; all others go."""
+def save(
+    execute: Execute, tuner: str, id: int, number: int, content: bytes, through: int | None = None
+) -> None:
+    """Keep the snapshot; of the others those that are far enough from each other."""
     digest = digest_of(execute, id, number) if number > 0 else None
     if digest is None:
         raise InvalidInput(f"number = {number}; tuner {tuner!r} has no such event to snapshot")
-    execute("DELETE FROM trimtab_snapshots WHERE tuner = ? AND number >= ?", id, number)
+    rows = execute("SELECT number FROM trimtab_snapshots WHERE tuner = ?", id)
+    others = [n for (n,) in rows if n != number]
+    for gone in {number, *others} - set(kept([*others, number])):
+        execute("DELETE FROM trimtab_snapshots WHERE tuner = ? AND number = ?", id, gone)
+    execute("DELETE FROM trimtab_snapshots WHERE tuner = ? AND number = ?", id, number)
+    snapshot = Snapshot(number, number if through is None else through, digest, content)
     execute(
-        "DELETE FROM trimtab_snapshots WHERE tuner = ? AND number < "
-        "(SELECT max(number) FROM trimtab_snapshots WHERE tuner = ?)",
-        id,
-        id,
-    )
-    execute(
-        "INSERT INTO trimtab_snapshots (tuner, number, digest, content, checksum) "
-        "VALUES (?, ?, ?, ?, ?)",
-        id,
-        number,
-        digest,
-        content,
-        checksum(tuner, Snapshot(number, digest, content)),
+        "INSERT INTO trimtab_snapshots (tuner, number, through, digest, content, checksum) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        *(id, number, snapshot.through, digest, content, checksum(tuner, snapshot)),
     )
 
 
-def load(execute: Execute, tuner: str, id: int) -> Snapshot | None:
-    """The newest snapshot that matches the events, with a warning for each that does not."""
-    for number, digest, content, check in execute(
-        "SELECT number, digest, content, checksum FROM trimtab_snapshots "
-        "WHERE tuner = ? ORDER BY number DESC",
+def kept(numbers: list[int]) -> list[int]:
+    """Of these numbers, those whose snapshots are worth their place; the newest two are.
+
+    >>> kept(list(range(500, 10001, 500)))
+    [500, 2000, 6000, 8000, 9000, 9500, 10000]
+    """
+    order = sorted(set(numbers), reverse=True)
+    end, chosen = order[0], order[:2]
+    for i in range(2, len(order)):
+        last = i + 1 == len(order)
+        if last or end - order[i + 1] > 2 * (end - chosen[-1]):  # the next would leave a gap
+            chosen.append(order[i])
+    return sorted(chosen)
+
+
+def load(execute: Execute, tuner: str, id: int, *, most: int | None = None) -> Iterator[Snapshot]:
+    """The snapshots that match the events, newest first, with a warning for each that does not.
+
+    Args:
+        execute: runs a statement.
+        tuner: whose.
+        id: its id in the store.
+        most: only those up to this number.
+    """
+    for number, through, digest, content, check in execute(
+        "SELECT number, through, digest, content, checksum FROM trimtab_snapshots "
+        "WHERE tuner = ? AND number <= ? ORDER BY number DESC",
         id,
+        2**62 if most is None else most,
     ):
-        snapshot = Snapshot(number, digest, content)
+        snapshot = Snapshot(number, through, digest, content)
         if checksum(tuner, snapshot) != check:
             fault = "is damaged: its checksum does not match"
         elif digest_of(execute, id, number) != digest:
             fault = "was taken of other events"
         else:
-            return snapshot
+            yield snapshot
+            continue
         warnings.warn(
             f"the snapshot of tuner {tuner!r} at event {number} {fault}; it is not used, "
             "more events are replayed instead",
             SnapshotIgnored,
             stacklevel=3,
         )
-    return None
 
 
 def checksum(tuner: str, snapshot: Snapshot) -> bytes:
     """What is stored beside a snapshot to recognise it by."""
-    fields = json.dumps([tuner, snapshot.number, snapshot.digest.hex()]).encode()
-    return hashlib.sha256(fields + b"\n" + snapshot.content).digest()
+    plain = [tuner, snapshot.number, snapshot.through, snapshot.digest.hex()]
+    return hashlib.sha256(json.dumps(plain).encode() + b"\n" + snapshot.content).digest()

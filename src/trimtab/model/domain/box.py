@@ -1,7 +1,7 @@
 """Intervals and levels.
 
 `Box` is what a user writes, before anybody has said how many knobs there are;
-`bind` makes it a `BoundBox` of so many knobs, and everything below a problem
+`bind` makes it a `BoundBox` with the knobs of a problem, and everything below a problem
 sees only that: checked arrays.
 """
 

@@ -332,18 +332,12 @@ class Graph:
 
     @cached_property
     def _components(self) -> tuple[tuple[Ints, Ints], ...]:
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
-
         k, m = self.knobs, self.criteria
-        starts = np.r_[np.zeros(k, dtype=np.int64), self.scope_offsets]  # criterion i is node k + i
-        ones = np.ones(self.scope_knobs.size)
-        links = csr_array((ones, self.scope_knobs, starts), shape=(k + m, k + m))
-        _, raw = connected_components(links, directed=False)
-        smallest = np.unique(raw[:k], return_index=True)[1]  # no scope is empty: all have a knob
-        label = np.argsort(np.argsort(smallest))[raw]
-        a, knobs = compressed(label[:k], np.arange(k), smallest.size, k)
-        b, criteria = compressed(label[k:], np.arange(m), smallest.size, m)
+        smallest = labels(self.scope_offsets, self.scope_knobs, np.arange(m), np.arange(k))
+        parts, label = np.unique(smallest, return_inverse=True)
+        of_criterion = label[self.scope_knobs[self.scope_offsets[:-1]]]  # no scope is empty
+        a, knobs = compressed(label, np.arange(k), parts.size, k)
+        b, criteria = compressed(of_criterion, np.arange(m), parts.size, m)
         knobs, criteria = read_only(knobs), read_only(criteria)
         ends = zip(a[:-1], a[1:], b[:-1], b[1:], strict=True)
         return tuple((knobs[a0:a1], criteria[b0:b1]) for a0, a1, b0, b1 in ends)

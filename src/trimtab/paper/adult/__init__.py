@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.paper.adult.play import GRID, Job, Run, Settings, Variant, fit_of, play_one, world_of
+from trimtab.paper.adult.play import (
+    GRID,
+    AdultRun,
+    Job,
+    Settings,
+    Variant,
+    fit_of,
+    play_one,
+    world_of,
+)
 from trimtab.paper.adult.result import AdultThreshold
 from trimtab.paper.experiment import Progress
 from trimtab.paper.scores import Classifier, scored
@@ -24,7 +33,7 @@ def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> Adu
         for variant in settings.variants
         for i in range(settings.runs)
     ]
-    played: dict[str, list[Run]] = {}
+    played: dict[str, list[AdultRun]] = {}
     answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault(job.variant.name, []).append(answer)

@@ -73,7 +73,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class AdultRun:
     """What came of a job; standard LinUCB first, then Algorithm 1."""
 
     threshold: Array  # (2, rounds) in each round
@@ -160,7 +160,7 @@ def world_of(settings: Settings, variant: Variant) -> Threshold:
     return Threshold(settings, variant)
 
 
-def play_one(job: Job) -> Run:
+def play_one(job: Job) -> AdultRun:
     """Both policies in one world."""
     settings, variant = job.settings, job.variant
     world = world_of(settings, variant)
@@ -183,7 +183,7 @@ def play_one(job: Job) -> Run:
         for policy in policies
     ]
     t = np.arange(variant.rounds + 1)
-    return Run(
+    return AdultRun(
         threshold=np.array(
             [trace.states[np.searchsorted(trace.ends, t[1:]), 0] for trace in traces]
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.paper.adult.play import Fit, Run
+from trimtab.paper.adult.play import AdultRun, Fit
 from trimtab.paper.figures import BLUE, GREY, INK, ORANGE, head, label_ends, panels, rounds
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ NOTE: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 9}
 
 
 def draw(
-    played: Mapping[str, Sequence[Run]], published: tuple[float, float], columns: int
+    played: Mapping[str, Sequence[AdultRun]], published: tuple[float, float], columns: int
 ) -> Canvas:
     """A panel per setting, and one for the movement in all of them."""
     canvas, axes = panels(len(played) + 1, columns=columns)
@@ -30,7 +30,7 @@ def draw(
     return canvas
 
 
-def _threshold(axes: Axes, runs: Sequence[Run], name: str) -> None:
+def _threshold(axes: Axes, runs: Sequence[AdultRun], name: str) -> None:
     paths = np.array([run.threshold for run in runs])  # (runs, 2, T)
     mean, sd = paths.mean(axis=0), paths.std(axis=0, ddof=1)
     t = np.arange(1, mean.shape[1] + 1)
@@ -50,7 +50,7 @@ def _threshold(axes: Axes, runs: Sequence[Run], name: str) -> None:
 
 
 def _movement(
-    axes: Axes, played: Mapping[str, Sequence[Run]], published: tuple[float, float]
+    axes: Axes, played: Mapping[str, Sequence[AdultRun]], published: tuple[float, float]
 ) -> None:
     total = np.array([[run.movement[:, -1] for run in runs] for runs in played.values()])
     mean, sd = total.mean(axis=1), total.std(axis=1, ddof=1)  # (settings, 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.adult import plot
-from trimtab.paper.adult.play import Fit, Run, Settings, Variant
+from trimtab.paper.adult.play import AdultRun, Fit, Settings, Variant
 from trimtab.paper.adult.published import PUBLISHED
 from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
 from trimtab.paper.verdict import Judged
@@ -23,7 +23,7 @@ class AdultThreshold(Judged):
     """What came of the experiment."""
 
     spec: Settings
-    played: Mapping[str, list[Run]]  # by the name of the variant
+    played: Mapping[str, list[AdultRun]]  # by the name of the variant
     fits: list[Fit]  # of polynomials, over [0, 1]
     loss: Array  # (3, n) thresholds, their loss on the whole test split, the nearest parabola
     best: float  # the best threshold

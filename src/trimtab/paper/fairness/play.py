@@ -103,7 +103,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FairnessRun:
     """What came of a job."""
 
     policy: str
@@ -179,7 +179,7 @@ def _reads(k: int, links: list[tuple[int, int]], scopes: Scopes) -> list[list[in
     return [list(dict.fromkeys((*scope, *sorted(near[scope[0]])))) for scope in own]
 
 
-def play_one(job: Job) -> Run:
+def play_one(job: Job) -> FairnessRun:
     """One policy in operation."""
     s = job.settings
     world = world_of(s, job.knowledge.shape, job.scopes, training=s.training)
@@ -190,7 +190,7 @@ def play_one(job: Job) -> Run:
     states = np.array([trace.start, *(trace.state(int(t)) for t in at[1:])])
     graph = policy.graph if isinstance(policy, AdaptiveGraphLinUCB) else policy.problem.graph
     fifth = trace.regret_at([rounds - rounds // 5, rounds])
-    return Run(
+    return FairnessRun(
         policy=job.policy,
         scopes=job.scopes,
         rounds=rounds,

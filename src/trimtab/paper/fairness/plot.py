@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.fairness.groups import KINDS, SEXES, group_names
-from trimtab.paper.fairness.play import GRAPHS, Run, Scopes, checkpoints
+from trimtab.paper.fairness.play import GRAPHS, FairnessRun, Scopes, checkpoints
 from trimtab.paper.figures import (
     BLUE,
     GREEN,
@@ -49,7 +49,7 @@ GRAPH_COLOURS: dict[Scopes, str] = {
 }
 SEX_COLOURS = (BLUE, ORANGE)
 STEADY = "SteadyGraphLinUCB"
-Lines = Mapping[str, tuple[Sequence[Run], str]]  # by name: the runs, and their colour
+Lines = Mapping[str, tuple[Sequence[FairnessRun], str]]  # by name: the runs, and their colour
 
 
 def draw(study: FairnessStudy, columns: int) -> Canvas:
@@ -60,10 +60,10 @@ def draw(study: FairnessStudy, columns: int) -> Canvas:
         GRAPHS[graph]: (study.of(STEADY, graph), colour) for graph, colour in GRAPH_COLOURS.items()
     }
 
-    def regret(run: Run) -> Array:
+    def regret(run: FairnessRun) -> Array:
         return 100.0 * run.regret[1:] / checkpoints(run.rounds)[1:] / study.way
 
-    def movement(run: Run) -> Array:
+    def movement(run: FairnessRun) -> Array:
         return run.movement[1:]
 
     share = "% of what there is to gain"
@@ -76,7 +76,7 @@ def draw(study: FairnessStudy, columns: int) -> Canvas:
 
 
 def _curves(
-    axes: Axes, named: Lines, curve: Callable[[Run], Array], title: str, quantity: str
+    axes: Axes, named: Lines, curve: Callable[[FairnessRun], Array], title: str, quantity: str
 ) -> None:
     """The mean of the runs and their range, over rounds; both axes are logarithmic."""
     labels, last = [], max(runs[0].rounds for runs, _ in named.values())

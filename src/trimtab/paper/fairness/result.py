@@ -14,7 +14,7 @@ from trimtab.paper.fairness import plot
 from trimtab.paper.fairness.groups import KINDS, group_names
 from trimtab.paper.fairness.peer import Peer
 from trimtab.paper.fairness.pilot import Pilot
-from trimtab.paper.fairness.play import GRAPHS, Knowledge, Run, Settings
+from trimtab.paper.fairness.play import GRAPHS, FairnessRun, Knowledge, Settings
 from trimtab.paper.verdict import Judged
 from trimtab.sim.worlds.fairness import BestFixed
 
@@ -40,7 +40,7 @@ class FairnessStudy(Judged):
     best: BestFixed
     best_losses: Array  # (m,)
     peer: Peer
-    runs: list[Run]
+    runs: list[FairnessRun]
 
     name = "fairness"
     title = "Adult: a threshold per group, errors and gaps"
@@ -71,7 +71,7 @@ class FairnessStudy(Judged):
         """What there is to gain: the start loss minus that of the best fixed thresholds."""
         return float(self.start.sum()) - self.best.loss
 
-    def of(self, policy: str, graph: str = "known") -> list[Run]:
+    def of(self, policy: str, graph: str = "known") -> list[FairnessRun]:
         """The runs of a policy on a graph."""
         return [run for run in self.runs if (run.policy, run.scopes) == (policy, graph)]
 
@@ -191,7 +191,7 @@ class FairnessStudy(Judged):
         """A loss or regret per round in % of what there is to gain."""
         return 100.0 * loss / self.way
 
-    def _row(self, name: str, runs: list[Run]) -> tuple[str | float, ...]:
+    def _row(self, name: str, runs: list[FairnessRun]) -> tuple[str | float, ...]:
         return (
             name,
             runs[0].rounds,

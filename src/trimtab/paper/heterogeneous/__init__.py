@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.paper.cliques import Domain
 from trimtab.paper.experiment import Progress
-from trimtab.paper.heterogeneous.play import Job, Run, Settings, play_one
+from trimtab.paper.heterogeneous.play import CliquesRun, Job, Settings, play_one
 from trimtab.paper.heterogeneous.result import Heterogeneous
 from trimtab.parallel.pool import Pool
 
@@ -27,7 +27,7 @@ def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> Het
     # others last, so that one worker compiles while the others play.
     first = next(n for n, job in enumerate(jobs) if job.policy == "async")
     jobs.insert(0, jobs.pop(first))
-    played: dict[tuple[Domain, str], list[Run]] = {}
+    played: dict[tuple[Domain, str], list[CliquesRun]] = {}
     answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault((job.domain, job.policy), []).append(answer)

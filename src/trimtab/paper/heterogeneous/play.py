@@ -56,7 +56,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Run:
+class CliquesRun:
     """What came of a job."""
 
     movement: Array  # (rounds + 1,) after each round
@@ -65,7 +65,7 @@ class Run:
     regret: float
 
 
-def play_one(job: Job) -> Run:
+def play_one(job: Job) -> CliquesRun:
     """One policy in one world; theta* is on the unit sphere, clique by clique."""
     settings = job.settings
     cliques = len(settings.stiffness)
@@ -82,7 +82,7 @@ def play_one(job: Job) -> Run:
     )
     noise = np.random.default_rng((job.seed, job.run, 2))
     trace = play(policy, world, horizon=settings.rounds, seed=noise)
-    return Run(
+    return CliquesRun(
         movement=trace.movement_at(np.arange(settings.rounds + 1)),
         solves=trace.solves,
         updates=trace.attributions.astype(float),

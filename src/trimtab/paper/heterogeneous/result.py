@@ -12,7 +12,7 @@ from trimtab.arrays import Array
 from trimtab.paper.cliques import DOMAIN_NAMES, LAW_NAMES, Domain
 from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
 from trimtab.paper.heterogeneous import plot
-from trimtab.paper.heterogeneous.play import Run, Settings
+from trimtab.paper.heterogeneous.play import CliquesRun, Settings
 from trimtab.paper.heterogeneous.published import PUBLISHED
 from trimtab.paper.heterogeneous.remarks import remarks
 from trimtab.paper.verdict import Judged
@@ -29,7 +29,7 @@ class Heterogeneous(Judged):
     """
 
     spec: Settings
-    played: Mapping[tuple[Domain, str], list[Run]]
+    played: Mapping[tuple[Domain, str], list[CliquesRun]]
 
     name = "heterogeneous"
     title = "Ten cliques: global and asynchronous updates"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from trimtab.paper.cliques import Domain, Law
 from trimtab.paper.experiment import Progress
-from trimtab.paper.single_clique.play import Job, Run, Settings, movement_of_the_listing, play_one
+from trimtab.paper.single_clique.play import (
+    CliqueRun,
+    Job,
+    Settings,
+    movement_of_the_listing,
+    play_one,
+)
 from trimtab.paper.single_clique.result import SingleClique
 from trimtab.parallel.pool import Pool
 
@@ -21,7 +27,7 @@ def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> Sin
         for i in range(min(settings.long_runs, settings.runs))
     ]
     jobs += [Job(settings, *cell, seed, i) for cell in cells for i in range(settings.runs)]
-    played: dict[tuple[Domain, Law, bool], list[Run]] = {}
+    played: dict[tuple[Domain, Law, bool], list[CliqueRun]] = {}
     answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):
         played.setdefault((job.domain, job.law, job.long), []).append(answer)

@@ -41,7 +41,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Run:
+class CliqueRun:
     """What came of a job; standard LinUCB first, then Algorithm 1."""
 
     movement: Array  # (2, rounds + 1) after each round
@@ -51,7 +51,7 @@ class Run:
     at_corners: bool  # whether every state played was a corner of the square
 
 
-def play_one(job: Job) -> Run:
+def play_one(job: Job) -> CliqueRun:
     """Both policies in one world."""
     settings = job.settings
     problem = problem_of(job.domain, 1)
@@ -68,7 +68,7 @@ def play_one(job: Job) -> Run:
         for policy in policies
     ]
     t = np.arange(rounds + 1)
-    return Run(
+    return CliqueRun(
         movement=np.array([trace.movement_at(t) for trace in traces]),
         regret=np.array([trace.regret for trace in traces]),
         solves=np.array([trace.solves for trace in traces], float),

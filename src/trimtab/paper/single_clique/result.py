@@ -12,7 +12,7 @@ from trimtab.arrays import Array
 from trimtab.paper.cliques import DOMAIN_NAMES, LAW_NAMES, Domain, Law
 from trimtab.paper.experiment import Comparison, Figure, Measured, Setting, Table, ratios, values
 from trimtab.paper.single_clique import plot
-from trimtab.paper.single_clique.play import Run, Settings
+from trimtab.paper.single_clique.play import CliqueRun, Settings
 from trimtab.paper.single_clique.published import PUBLISHED
 from trimtab.paper.single_clique.remarks import remarks
 from trimtab.paper.verdict import Judged
@@ -23,8 +23,8 @@ class SingleClique(Judged):
     """What came of the experiment."""
 
     spec: Settings
-    played: Mapping[tuple[Domain, Law], list[Run]]
-    long: Mapping[Domain, list[Run]]
+    played: Mapping[tuple[Domain, Law], list[CliqueRun]]
+    long: Mapping[Domain, list[CliqueRun]]
     stuck: float
 
     name = "single-clique"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -12,11 +12,18 @@ from trimtab.arrays import NOBODY, Array, ArrayLike, Ints, per_item, rows_of_los
 from trimtab.errors import InvalidInput
 from trimtab.learn import NEVER, Confidence, Prior
 from trimtab.learn.nodewise import Owed
-from trimtab.learn.sparsity_test import EXCLUDED, FIXED, INCLUDED, UNDECIDED, Edges, posterior_radii
-from trimtab.learn.subset_refit import check_nested, on_graph
+from trimtab.learn.sparsity_test import EXCLUDED, FIXED, Edges, posterior_radii
+from trimtab.learn.subset_refit import check_nested
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
-from trimtab.policies.adaptive.refit import refitted
+from trimtab.policies.adaptive.refit import delta_share, learned, refitted
+from trimtab.policies.adaptive.reopening import (
+    ALARM,
+    CAUSES,
+    LACK_OF_FIT,
+    Reopening,
+    to_reopen,
+)
 from trimtab.policies.adaptive.warmup import Design, Warmup, plan
 from trimtab.policies.base import Told, check_entries, part
 from trimtab.policies.lazy import LazyGraphLinUCB
@@ -26,6 +33,7 @@ from trimtab.policies.registry import register
 from trimtab.policies.steady import SteadyGraphLinUCB
 from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
+Test = Literal["group", "threshold"]
 LEAST_DELTA = 1e-300
 LEAST_SIZE = 0.1  # of the spread: dependencies below it may be left out, where gamma is learned
 
@@ -49,8 +57,10 @@ class AdaptiveGraphLinUCB(Wrapper):
     3. *Refinement.* Excluded knobs leave the scope. The regression is fitted anew to all data
        (:math:`V_{SS}, b_S`), and the policy `then` goes on with it.
 
-    Undecided knobs stay, and are tested again at every global solve. The centre of a criterion
-    always stays. `edges` holds the evidence for every edge, `graph` what has come of it.
+    Undecided knobs stay, and are tested again at every global solve. A criterion from which knobs
+    were excluded begins anew on its whole scope when the alarm of `then` rings for it, or when its
+    losses no longer fit (`policies.adaptive.reopening`); `reopened` holds the evidence. The centre
+    of a criterion always stays. `edges` holds the evidence for every edge, `graph` what came of it.
     If every dependency is absent or at least gamma, and the radius is a `Confidence`, then no
     edge is ever decided wrongly and all ellipsoids hold with probability 1 - delta: delta / 2
     goes to the ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
@@ -76,6 +86,9 @@ class AdaptiveGraphLinUCB(Wrapper):
     their principal sub-block, and the estimate must be fitted to it, not cut out of the old one.
 
     Deviation: scopes are refined one by one, so that the learned graph may be directed.
+
+    With ``design="lazy", test="threshold", cold_start="keep", review=False`` it is the paper to the
+    letter, but for the principal sub-block; see `test_lazy_play_leaves_dependencies_undetected`.
 
     >>> import trimtab as tt
     >>> world = tt.worlds.sparse(4, degree=1, gamma=0.3, seed=2)
@@ -105,9 +118,11 @@ class AdaptiveGraphLinUCB(Wrapper):
         warmup: the most rounds of the warm-up; by default as many as decide every edge while
             the ellipsoids hold; with a prior one for every two features of the widest scope.
             With 0 the graph is taken as it is.
-        design: "optimal", "iid" for a fresh uniform state in every round, or the states to
-            visit, one per row, in any order.
+        design: "optimal", "iid" for a fresh uniform state in every round, "lazy" for what `then`
+            plays on the super-graph, or the states to visit, one per row, in any order.
         laps: how many times the tour is walked at most, with a test after each.
+        test: "group", or "threshold" for |theta_ij| > gamma / 2 of the largest coefficient that
+            the knob owns, in the basis as it is, once, at the end of the warm-up.
         then: the lazy policy that goes on: by default `LazyGraphLinUCB` with a radius and
             `SteadyGraphLinUCB` with a prior.
         seed: of the solver's random starts and the iid design.
@@ -122,7 +137,11 @@ class AdaptiveGraphLinUCB(Wrapper):
     _block: int  # the block of the warm-up now played
     _until: int  # the clock at which it ends
     _delta: float  # of the user's radius; 0 where it has none
-    _own: ClassVar[tuple[str, ...]] = ("warming", "_block", "_until", "_delta")
+    _reopenings: Array  # (n, 6) the rows of `reopened`
+    _misfit_at: Ints  # (m,) the clock at which lack of fit last reopened a criterion
+    _lazy: bool  # whether the warm-up is the inner policy's own play
+    _letter: bool  # whether coefficients are compared with gamma / 2
+    _own: ClassVar[tuple[str, ...]] = ("warming", "_block", "_until", "_delta", "_lazy", "_letter")
 
     def __init__(
         self,
@@ -136,6 +155,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         warmup: int | None = None,
         design: Design = "optimal",
         laps: int = 4,
+        test: Test = "group",
         then: type[LazyPolicy] | None = None,
         seed: int = 0,
         **options: Any,
@@ -150,7 +170,17 @@ class AdaptiveGraphLinUCB(Wrapper):
             )
         limit = None if warmup is None else whole(warmup, "warmup", low=0)
         laps = whole(laps, "laps", low=1)
+        if test not in ("group", "threshold"):
+            raise InvalidInput(f"test = {test!r}; choose 'group' or 'threshold'")
+        self._lazy, self._letter = isinstance(design, str) and design == "lazy", test != "group"
+        if (self._lazy or self._letter) and (radius is None or limit is None):
+            raise InvalidInput(
+                "design='lazy' and test='threshold' are the paper's Section 5.2, which knows no "
+                "prior, and whose length depends on a kappa that nobody knows: give a radius, a "
+                "gamma and warmup"
+            )
         self._problem = problem
+        self._reopenings, self._misfit_at = np.empty((0, 6)), np.zeros(problem.criteria, np.int64)
         self.gamma = np.full(problem.criteria, np.nan)
         if gamma is not None:
             self.gamma = per_item(
@@ -161,8 +191,9 @@ class AdaptiveGraphLinUCB(Wrapper):
         self._delta = float(radius.delta) if isinstance(radius, Confidence) else 0.0
         if self.warming:
             check_nested(problem)
-            options["cold_start"] = "keep"
-            if isinstance(radius, Confidence):
+            if not self._lazy:
+                options["cold_start"] = "keep"
+            if isinstance(radius, Confidence) and not self._letter:
                 radius = replace(radius, delta=self._delta / 2.0)
         believed: dict[str, Any] = {"prior": prior}
         if radius is not None:
@@ -177,7 +208,9 @@ class AdaptiveGraphLinUCB(Wrapper):
         self._block, self._until = 0, NEVER
         if not self.warming:
             self.edges.decision[self.edges.open] = FIXED
+        if not self.warming or self._lazy:
             self.warmup = Warmup.none(problem)
+            self._until = limit or 0
             return
         self.warmup = plan(
             problem,
@@ -203,22 +236,24 @@ class AdaptiveGraphLinUCB(Wrapper):
         self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses; go on with the warm-up, or look at the state again."""
-        if not self.warming:
+        if not self.warming or self._lazy:
             return self._tested(self.inner.tell(losses, played=played, count=count))
         cut = self.learner.observe(losses, played=played, count=count)
         return replace(self._check(), cut=cut)
 
     def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
-        """Learn from several rounds, one row each, as so many tells would; how many it took."""
+        """Learn from several rounds, one row each, as single tells would; how many rows it took."""
         rows, _ = rows_of_losses(losses, self.problem.criteria)
-        if self.warming:
+        if self.warming and not self._lazy:
             return super().tell_rows(rows)
+        if self.warming:
+            rows = rows[: self._until - self.learner.clock]
         taken, told = self.inner.tell_rows(rows)
         return taken, self._tested(told)
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, as in `LazyPolicy`."""
-        if not self.warming:
+        if not self.warming or (self._lazy and rounds <= self._until - self.learner.clock):
             return self._tested(self.inner.skip(rounds, owed, seen=seen))
         if not 1 <= rounds <= self.rounds_left():
             raise InvalidInput(f"rounds = {rounds}; skip at least 1, and not beyond the block")
@@ -282,6 +317,8 @@ class AdaptiveGraphLinUCB(Wrapper):
         """The sparsity test, at the statistics of the last flush; whether anything was decided."""
         learner, scales = self.learner, self.learner.scales
         radii, gamma = learner.lcb.radii, self.gamma
+        if self._letter:
+            return self.edges.compare(learner.estimators, gamma, learner.clock)
         if learner.prior is not None:
             if scales is None:  # nothing was seen
                 return False
@@ -290,58 +327,105 @@ class AdaptiveGraphLinUCB(Wrapper):
         return self.edges.test(learner.estimators, radii, gamma, learner.clock)
 
     def _tested(self, told: Told) -> Told:
-        """Test what is undecided again after a global look; knobs it excludes leave at once."""
-        looked = told.cause != "none" and self.inner.looked_globally
-        if looked and self.edges.open.any() and self._test():
-            self._refine(due=False)
+        """Test what is undecided again after a global look; knobs it excludes leave at once.
+
+        Criteria whose losses the learned graph no longer explains begin anew.
+        """
+        if self.warming:  # the lazy one
+            return self._end_lazy_warmup(told) if self.learner.clock >= self._until else told
+        if self._letter or told.cause == "none" or not self.inner.looked_globally:
+            return told
+        again = self._reopen(told)
+        if again.size or (self.edges.open.any() and self._test()):
+            self._refine(due=False, fresh=again)
             if isinstance(self.inner, SteadyGraphLinUCB):  # it counts what its looks have gained
                 self.inner.recount()
-            told = replace(told, next_review=self.next_look())
+            told = replace(told, next_review=max(self.next_look(), 1))
         return told
 
-    def _refine(self, *, due: bool) -> None:
+    def _end_lazy_warmup(self, told: Told) -> Told:
+        """Decide every edge, and resume: nothing changes where nothing was excluded."""
+        self.warming = False
+        self.learner.settle()
+        seen = self.learner
+        self.learner = Learner.restored(self.problem, seen.snapshot())  # flushed, to be tested
+        self.learner.absorb(self.problem.all_criteria)
+        self._test()
+        if not self.edges.counts(EXCLUDED).any():
+            self.learner = seen
+            return told
+        self._refine(due=False)
+        if isinstance(self.inner, SteadyGraphLinUCB):
+            self.inner.recount()
+        return replace(told, next_review=max(self.next_look(), 1))
+
+    def _reopen(self, told: Told) -> Ints:
+        """The criteria whose excluded edges are open again, by alarm or lack of fit."""
+        excluded = self.edges.counts(EXCLUDED) > 0
+        if not excluded.any():
+            return NOBODY
+        clock, learner = self.learner.clock, self.learner
+        ready = clock >= 2 * self._misfit_at
+        which, statistic, critical = to_reopen(learner, told, excluded, ready)
+        for i, x, limit in zip(which.tolist(), statistic, critical, strict=True):
+            cause = ALARM if np.isnan(x) else LACK_OF_FIT
+            if cause == LACK_OF_FIT:
+                self._misfit_at[i] = clock
+            for edge in self.edges.reopen(np.array([i])).tolist():
+                row = (clock, i, self.edges.knob[edge], cause, x, limit)
+                self._reopenings = np.vstack((self._reopenings, row))
+        return which
+
+    @property
+    def reopened(self) -> tuple[Reopening, ...]:
+        """Every excluded edge that was opened again, with the evidence, in order."""
+        return tuple(
+            Reopening(int(t), int(i), int(j), CAUSES[int(cause)], float(x), float(limit))
+            for t, i, j, cause, x, limit in self._reopenings
+        )
+
+    def _refine(self, *, due: bool, fresh: Ints = NOBODY) -> None:
         """Go on with the scopes that are left, everything flushed; a look is due, or has been."""
-        smaller = _learned(self.problem, self.edges)
-        delta = max(self._delta * self._share(), LEAST_DELTA)
-        self.inner.learner = self.learner = refitted(self.learner, smaller, delta=delta, due=due)
-
-    def _share(self) -> float:
-        """The part of delta for the learned scopes, so that all that may be learned have 1/2.
-
-        A scope with u undecided knobs of n holds at most u that are not read. At most n^e / e!
-        scopes hold e such knobs, and sum_e n^e / e! (2n)^-e <= exp(1/2) < 2. A scope from which
-        nothing was excluded keeps the 1/2 of the super-graph.
-        """
-        included, excluded, undecided = map(self.edges.counts, (INCLUDED, EXCLUDED, UNDECIDED))
-        n = np.maximum(included + excluded + undecided, 1)
-        learned = 0.25 * (2.0 * n) ** -undecided.astype(np.float64)
-        return float(np.where(excluded > 0, learned, 0.5).min())
+        smaller = learned(self.problem, self.edges)
+        delta = max(self._delta * (1.0 if self._letter else delta_share(self.edges)), LEAST_DELTA)
+        self.inner.learner = self.learner = refitted(
+            self.learner, smaller, delta=delta, due=due, fresh=fresh
+        )
 
     # When something happens: by the block in the warm-up, by the inner policy's rule after it.
 
     def rounds_left(self) -> int:
         """Rounds until the block ends, or until the next review if everything is observed."""
-        return self.review_left() if self.warming else super().rounds_left()
+        return self._left(super().rounds_left())
 
     def review_left(self) -> int:
         """Rounds until the block ends, or until the next review by the clock alone."""
-        if self.warming:
-            return max(self._until - self.learner.clock, 1)
-        return super().review_left()
-
-    def needs(self) -> Ints:
-        """How often each criterion must still be observed to trigger: (m,)."""
-        return np.full(self.problem.criteria, NEVER) if self.warming else super().needs()
+        return self._left(super().review_left())
 
     def next_look(self) -> int:
         """Rounds until the block ends, or until the inner policy looks again."""
-        return self.review_left() if self.warming else super().next_look()
+        return self._left(super().next_look())
+
+    def _left(self, inner: int) -> int:
+        """Rounds until the inner policy acts, but no further than the warm-up or its block."""
+        if not self.warming:
+            return inner
+        ahead = max(self._until - self.learner.clock, 1)
+        return min(inner, ahead) if self._lazy else ahead
+
+    def needs(self) -> Ints:
+        """How often each criterion must still be observed to trigger: (m,)."""
+        if self.warming and not self._lazy:
+            return np.full(self.problem.criteria, NEVER)
+        return super().needs()
 
     # Memory.
 
     def _beside(self) -> dict[str, Any]:
         return {
             "gamma": self.gamma.copy(),
+            "reopenings": self._reopenings.copy(),
+            "misfit_at": self._misfit_at.copy(),
             **{f"edges.{name}": value for name, value in self.edges.snapshot().items()},
             **{f"warmup.{name}": value for name, value in self.warmup.snapshot().items()},
         }
@@ -353,21 +437,17 @@ class AdaptiveGraphLinUCB(Wrapper):
         policy.edges = Edges(problem)
         shapes: dict[str, tuple[int, ...] | None] = dict.fromkeys(cls._own, ())
         shapes |= {"gamma": (problem.criteria,), "warmup.states": None, "warmup.rounds": None}
+        shapes |= {"misfit_at": (problem.criteria,), "reopenings": None}
         shapes |= {f"edges.{x}": y.shape for x, y in policy.edges.snapshot().items()}
         check_entries(saved, shapes)
         for name in cls._own:
             setattr(policy, name, saved[name])
         policy.gamma = np.array(saved["gamma"])
+        policy._reopenings = np.array(saved["reopenings"], np.float64).reshape(-1, 6)
+        policy._misfit_at = np.array(saved["misfit_at"], np.int64)
         policy.edges.restore(part(saved, "edges."))
-        inside = problem if policy.warming else _learned(problem, policy.edges)
+        inside = problem if policy.warming else learned(problem, policy.edges)
         policy.inner = restored_inner(inside, saved)
         policy.learner = policy.inner.learner
         policy.warmup = Warmup.restored(problem, part(saved, "warmup."), policy.learner.seed)
         return policy
-
-
-def _learned(problem: Problem, edges: Edges) -> Problem:
-    """The problem on the graph that is left."""
-    centres = None if problem.graph.centres is None else problem.graph.centres.tolist()
-    graph = Graph.from_scopes(edges.scopes(), knobs=problem.knobs, centres=centres)
-    return on_graph(problem, graph)

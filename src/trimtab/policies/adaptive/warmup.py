@@ -63,7 +63,7 @@ class Warmup:
         return self.states[p if lap % 2 == 0 else J - 1 - p], int(self.rounds[lap])
 
     def ends_lap(self, b: int) -> bool:
-        """Whether a lap is over when so many blocks are."""
+        """Whether a lap is over once this number of blocks is."""
         if len(self.states):
             return b % len(self.states) == 0
         return bool(b in np.cumsum(self.rounds))

@@ -46,7 +46,7 @@ class FixedState(Policy):
 
 @register
 class RandomState(Policy):
-    """Moves to a random state of the domain every so many rounds; the first is the start.
+    """Moves to a random state of the domain at fixed intervals; the first is the start.
 
     >>> import trimtab as tt
     >>> world = tt.worlds.quadratic(tt.Graph.complete(2), seed=1)

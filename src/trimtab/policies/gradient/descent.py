@@ -158,7 +158,7 @@ def _named(component_of: Ints, c: int) -> str:
 
 
 def bound(domain: ConvexDomain | BoundConvexDomain, knobs: int) -> BoundConvexDomain:
-    """The domain for so many knobs; gradients need an interval behind every knob.
+    """The domain for this number of knobs; gradients need an interval behind every knob.
 
     Raises:
         InvalidInput: no domain, one of another number of knobs, or one with levels.

@@ -41,7 +41,7 @@ def check_beliefs(
 
 
 def rounds_of(losses: Array, count: Ints) -> int:
-    """How many rounds have passed with these losses, means of so many each: the largest seen.
+    """How many rounds have passed with these losses: the largest count of an observed loss.
 
     One has passed in which nothing was seen, but none of which all losses still come.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Self
@@ -26,6 +26,7 @@ from trimtab.policies.learner.arguments import check_beliefs, rounds_of
 from trimtab.policies.learner.certificate import Account, Certificate
 from trimtab.policies.pending import Pending
 from trimtab.solve import Solution, solve
+from trimtab.solve.admissible import Admissible
 from trimtab.solve.solve import TOO_LARGE
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
@@ -53,6 +54,7 @@ class Learner:
         self.prior = check_beliefs(radius, reg, prior, proven=True)
         known = prior is not None and self.prior is None  # V0 is given, and the radius is proven
         self.limits: BoundBox | None = None  # where `ask` must stay, if not in the whole domain
+        self.admissible: Callable[[], Admissible] | None = None  # what a look may choose
         self.pending = Pending(knobs=problem.knobs, criteria=m)
         self.problem = problem
         self.start: Array = read_only(problem.domain.check(start, "start"))
@@ -230,7 +232,7 @@ class Learner:
     def _update(self, triggered: Ints) -> float | None:
         """What `resolve` does around these criteria, by the core; None where it cannot."""
         local, estimators = self.local, self.estimators
-        if local is None or self.limits is not None or self.pending:
+        if local is None or self.limits is not None or self.pending or self.admissible is not None:
             return None  # it knows the whole domain only, and nothing of what comes later
         affected = local.find(triggered)
         if affected is None:
@@ -257,7 +259,7 @@ class Learner:
         return (self.seed + self.solved) % 2**63
 
     def updated(self, state: Array, solves: int) -> None:
-        """So many local updates were made, and this state is deployed; it was measured, too."""
+        """Local updates have deployed this state and measured it."""
         self.state = read_only(state)
         self.solved += solves
         self.account.know(None, certified=False)
@@ -326,7 +328,13 @@ class Learner:
 
     def _minimum(self, domain: BoundDomain, **options: Any) -> Solution:
         lcb = self.lcb if domain is self.problem.domain else self.lcb.within(domain)
+        if self.admissible is not None:
+            return self.admissible().minimum(lcb, self.state, **options)
         return solve(lcb, self.state, **options)
+
+    def admits(self, state: Array) -> bool:
+        """Whether a look may choose the state, as far as constraints are concerned."""
+        return self.admissible is None or self.admissible().admits(state)
 
     def adopt(
         self,

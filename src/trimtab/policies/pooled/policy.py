@@ -157,7 +157,7 @@ class PooledGraphLinUCB(Wrapper):
         return self._of_members(told)
 
     def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
-        """Learn from several rounds, one row each, as so many tells would; how many it took."""
+        """Learn from several rounds, one row each, as single tells would; how many rows it took."""
         rows, complete = rows_of_losses(losses, self.problem.criteria)
         if not complete:
             return super().tell_rows(rows)

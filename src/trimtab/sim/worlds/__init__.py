@@ -10,7 +10,7 @@ from trimtab.sim.worlds.adversaries import (
 from trimtab.sim.worlds.convex import Adversarial, Adversary, Loss
 from trimtab.sim.worlds.drifting import Drifting
 from trimtab.sim.worlds.fairness import Fairness
-from trimtab.sim.worlds.generators import linear, quadratic, spin_glass
+from trimtab.sim.worlds.generators import hard, linear, quadratic, spin_glass
 from trimtab.sim.worlds.joint import factored
 from trimtab.sim.worlds.noise import Bounded, Correlated, Gaussian, Noise, Recorded, Summable
 from trimtab.sim.worlds.search import Found, search
@@ -38,6 +38,7 @@ __all__ = [
     "Summable",
     "World",
     "factored",
+    "hard",
     "linear",
     "quadratic",
     "search",

@@ -185,7 +185,7 @@ class Fairness(World):
         return np.asarray(self.draws(state, rng, 1)[0])
 
     def draws(self, state: Array, rng: np.random.Generator, rounds: int) -> Array:
-        """The losses of so many batches at one state: (rounds, m).
+        """The losses of this number of batches at one state: (rounds, m).
 
         Drawing people with replacement makes the counts of a batch multinomial.
         """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, number, refuse, whole
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Custom, Linear, Monomials, PairwiseQuadratic, Quadratic
-from trimtab.model.domain import Box
+from trimtab.model.domain import Balls, Box
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.sim.worlds.noise import Gaussian, Noise
@@ -142,3 +144,41 @@ def spin_glass(*, knobs: int = 16, seed: int = 0) -> World:
     levels = Box(levels=[(0.0, 1.0)] * k)
     problem = Problem(graph, basis=Custom(function=feature, bound=1.0), domain=levels)
     return World(problem, theta=list(rng.uniform(0.5, 1.5, (k, 1))), noise=Gaussian(0.1))
+
+
+@register
+def hard(dims: Sequence[int], *, horizon: int, sigma: float = 1.0, seed: int = 0) -> World:
+    r"""The paper's lower bound as a world: isolated linear bandits that are hard for T rounds.
+
+    Objective i reads d_i knobs in a unit ball of their own, and
+
+    .. math:: \mu_i(s) = \langle \theta_i, s \rangle, \qquad
+        \theta_i \in \{\pm \Delta_i\}^{d_i}, \quad \Delta_i = \sigma \sqrt{d_i / (48 T)}
+
+    with random signs. On average over them every algorithm has a regret of at least
+    `theory.lower_bound` after T rounds (Lattimore and Szepesvari, Bandit Algorithms, Theorem 24.2,
+    for each objective; independent objectives add up).
+
+    >>> world = hard([2, 3], horizon=1000, seed=1)
+    >>> world.problem.dims, float(round(-world.optimum.value, 4))
+    (array([2, 3]), 0.0228)
+
+    Args:
+        dims: d_i, the dimension of each objective.
+        horizon: T, for how many rounds it is hard, at least d_i / 2.
+        sigma: the noise of a loss.
+        seed: of the signs.
+    """
+    d = [whole(x, f"dims[{i}]", low=1) for i, x in enumerate(dims)]
+    T = whole(horizon, "horizon", low=-(-max(d) // 2))
+    scale = number(sigma, "sigma", low=0.0, strict=True)
+    ends = np.cumsum(d).tolist()
+    blocks = [list(range(end - size, end)) for end, size in zip(ends, d, strict=True)]
+    problem = Problem(
+        Graph.from_scopes(blocks, knobs=ends[-1]),
+        basis=Linear(normalize=False),
+        domain=Balls(blocks),
+    )
+    rng = np.random.default_rng((whole(seed, "seed", low=0), 6))
+    theta = [scale * np.sqrt(x / (48.0 * T)) * rng.choice([-1.0, 1.0], size=x) for x in d]
+    return World(problem, theta=theta, noise=Gaussian(scale))

@@ -1,14 +1,22 @@
-"""Reports as one HTML file: no scripts, nothing fetched, readable on a phone and on paper.
+"""Reports as one HTML file: nothing fetched, readable on a phone and on paper.
 
-The pieces are strings of HTML; text that goes into them is escaped here.
+The pieces are strings of HTML; text that goes into them is escaped here. A page with figures
+carries plotly's script inside itself; one without has no script at all.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from trimtab.errors import InvalidInput
+from trimtab.plot.theme import CONFIG, DARK
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --paper: #fff; --faint: #5c5c5c;
@@ -39,6 +47,7 @@ th, td { text-align: left; vertical-align: top; padding: .34rem .7rem .34rem 0;
 thead th, thead .n { font-weight: 600; color: var(--faint); vertical-align: bottom;
   white-space: normal; }
 tbody th { font-weight: 500; min-width: 8rem; }
+pre { margin: 0; font-size: .85rem; line-height: 1.45; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 summary { cursor: pointer; color: var(--link); }
 .short { white-space: nowrap; }
@@ -46,6 +55,8 @@ summary { cursor: pointer; color: var(--link); }
 .bad { color: var(--bad); font-weight: 600; }
 figure { margin: 1.2rem 0 1.6rem; }
 figure img { display: block; width: 100%; height: auto; background: #fff; border-radius: 4px; }
+figure.plot { overflow: hidden; } .drawn { width: 100%; }
+.drawn .modebar { opacity: .85; }
 figcaption { font-size: .9rem; color: var(--faint); margin-top: .4rem; max-width: 44rem; }
 footer { margin-top: 3rem; padding-top: .75rem; border-top: 1px solid var(--rule);
   font-size: .85rem; color: var(--faint); }
@@ -58,6 +69,9 @@ footer { margin-top: 3rem; padding-top: .75rem; border-top: 1px solid var(--rule
   figure, tr, li { break-inside: avoid; } h2, h3, caption { break-after: avoid; }
   a { text-decoration: none; } }
 """
+
+
+DRAWN = 'class="drawn"'  # where a figure goes
 
 
 @dataclass(frozen=True)
@@ -82,7 +96,7 @@ def page(*, title: str, lead: str, sections: Sequence[Section], foot: str) -> st
     contents = "".join(
         f'<li><a href="#{escape(s.key)}">{escape(s.title)}</a></li>' for s in sections
     )
-    parts = "".join(
+    body = "".join(
         f'<section id="{escape(s.key)}"><h2>{escape(s.title)}</h2>{s.body}</section>'
         for s in sections
     )
@@ -92,8 +106,25 @@ def page(*, title: str, lead: str, sections: Sequence[Section], foot: str) -> st
         '<link rel="icon" href="data:,">'  # else a browser asks for one
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
         f'<header><h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p></header>'
-        f'<nav aria-label="Contents"><ol>{contents}</ol></nav><main>{parts}</main>'
-        f"<footer><p>{escape(foot)}</p></footer></body></html>\n"
+        f'<nav aria-label="Contents"><ol>{contents}</ol></nav><main>{body}</main>'
+        f"<footer><p>{escape(foot)}</p></footer>{scripts(body)}</body></html>\n"
+    )
+
+
+def scripts(body: str) -> str:
+    """What draws the figures of a body, if it has any: plotly's script and ours."""
+    if DRAWN not in body:
+        return ""
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script><script>{drawing_script()}</script>"
+
+
+def drawing_script() -> str:
+    """The script that draws every figure of a page in the colours of the reader's screen."""
+    source = files("trimtab.plot").joinpath("draw.js").read_text(encoding="utf-8")
+    return source.replace("/*CONFIG*/{}", json.dumps(CONFIG)).replace(
+        "/*DARK*/{}", json.dumps(DARK)
     )
 
 
@@ -114,6 +145,14 @@ def bullets(items: Sequence[str]) -> str:
     '<ul><li>a &lt; b</li></ul>'
     """
     return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+def preformatted(text: str, *, label: str) -> str:
+    """Text as a terminal shows it; it scrolls by itself where the page is narrow."""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
+        f"<pre>{escape(text)}</pre></div>"
+    )
 
 
 def folded(summary: str, body: str) -> str:
@@ -153,6 +192,19 @@ def figure(*, wide: bytes, narrow: bytes, alt: str, caption: str) -> str:
     )
 
 
+def drawing(figure: Any, *, caption: str = "") -> str:
+    """A plotly figure, with what it shows in words for those who do not see it."""
+    alt = escape(figure.layout.meta["alt"])
+    plain = figure.to_json().replace("</", "<\\/")  # else a name could end the script
+    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return (
+        f'<figure class="plot"><div {DRAWN} role="group" aria-label="{alt}" '
+        f'style="min-height:{figure.layout.height or 300:.0f}px"></div>'
+        f'<script type="application/json">{plain}</script>'
+        f"<noscript><p>{alt}</p></noscript>{said}</figure>"
+    )
+
+
 def shown(x: float) -> str:
     """A number with as many digits as a reader wants.
 
@@ -163,6 +215,27 @@ def shown(x: float) -> str:
     if isinstance(x, int) or size >= 100:
         return f"{x:,.0f}"
     return f"{x:.2f}" if 0 < size < 10 else f"{x:.1f}"
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is done that takes time."""
+    if path.is_dir():
+        raise InvalidInput(f"out = {str(path)!r} is a folder; name a file")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"out = {str(path)!r}: there is no folder {str(path.parent)!r}")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page to a file.
+
+    Raises:
+        InvalidInput: it cannot be written.
+    """
+    refuse_unwritable(path)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"out = {str(path)!r} cannot be written: {error.strerror}") from None
 
 
 def _number(cell: str | float | Cell) -> bool:

@@ -1,0 +1,67 @@
+"""When a graph that was learned is no longer right: which criteria must learn their scopes anew.
+
+A criterion from which knobs were excluded is reopened when
+
+- the alarm rings for it: its losses at the deployed state are not what they were, or
+- lack of fit: its states differ by more than its smaller scope and noise can explain
+  (`learn.lack_of_fit`, at the level delta over all looks of a world that stays).
+
+It then begins anew on the scope of the super-graph, and its edges are tested again from there. By
+lack of fit a criterion is reopened again only when the clock has doubled since, so that a
+basis that is wrong on every scope costs at most log2 T of these.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.arrays import Array, Bools, Ints
+from trimtab.learn import lack_of_fit
+from trimtab.learn.confidence import BoundConfidence
+from trimtab.policies.base import Told
+from trimtab.policies.learner import Learner
+
+ALARM, LACK_OF_FIT = range(2)
+CAUSES = ("alarm", "lack of fit")
+ALPHA = 0.05  # of lack of fit, where no delta is given
+
+
+class Reopening(NamedTuple):
+    """An edge that was excluded and is undecided again, and why."""
+
+    round: int
+    criterion: int
+    knob: int
+    cause: str  # "alarm" or "lack of fit"
+    statistic: float  # between-state over noise variance; NaN for an alarm
+    critical: float  # the most that chance explains; NaN for an alarm
+
+
+def to_reopen(
+    learner: Learner, told: Told, excluded: Bools, ready: Bools
+) -> tuple[Ints, Array, Array]:
+    """The criteria to reopen after a global look, and the test's statistic and limit: each (n,).
+
+    Args:
+        learner: with everything flushed.
+        told: what the look has brought about.
+        excluded: (m,) whether some knob was excluded from the criterion's scope.
+        ready: (m,) whether lack of fit may reopen it again.
+    """
+    m = learner.problem.criteria
+    rings = np.isin(np.arange(m), told.rung) & excluded
+    misfit = np.zeros(m, np.bool_)
+    statistic, critical = np.full((2, m), np.nan)
+    if learner.prior is None and (excluded & ready).any():
+        radius = learner.lcb.radius
+        if isinstance(radius, BoundConfidence):
+            norm, alpha = radius.norm, radius.delta
+        else:  # beta covers sqrt(reg) norm, and more
+            norm, alpha = learner.lcb.radii / np.sqrt(learner.estimators.reg), ALPHA
+        found = lack_of_fit(learner.estimators, norm=norm, alpha=alpha)
+        misfit = found.rejected & excluded & ready & ~rings
+        statistic[misfit], critical[misfit] = found.statistic[misfit], found.critical[misfit]
+    which = np.flatnonzero(rings | misfit)
+    return which, statistic[which], critical[which]

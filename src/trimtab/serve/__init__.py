@@ -1,0 +1,1 @@
+"""`trimtab serve`: tuners over HTTP, for programs, for OpenFeature and for people."""

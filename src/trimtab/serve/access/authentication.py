@@ -1,0 +1,144 @@
+"""Who makes a request, and whether they may: the one rule that every endpoint names."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+from collections import OrderedDict
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.serve.access.door import SAFE
+from trimtab.serve.access.roles import Identity, Permission
+from trimtab.serve.access.tokens import Tokens
+from trimtab.serve.problems import Refused
+from trimtab.serve.settings import Settings
+
+COOKIE = "trimtab_session"
+CHALLENGE = {"www-authenticate": 'Bearer realm="trimtab"'}
+MOST_BUCKETS = 10_000
+
+
+class Limiter:
+    """How often each one may come: a bucket that fills with time, for each name."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, name: str, now: float) -> float:
+        """Seconds until the next request is welcome; 0 if this one is, which then counts."""
+        with self._lock:
+            tokens, at = self._buckets.pop(name, (float(self._burst), now))
+            tokens = min(self._burst, tokens + (now - at) * self._rate)
+            enough = tokens >= 1.0
+            self._buckets[name] = (tokens - 1.0 if enough else tokens, now)
+            while len(self._buckets) > MOST_BUCKETS:
+                self._buckets.popitem(last=False)
+            return 0.0 if enough else (1.0 - tokens) / self._rate
+
+
+class Gate:
+    """Knows the tokens, and counts."""
+
+    def __init__(self, tokens: Tokens, settings: Settings) -> None:
+        self.tokens = tokens
+        self._known = Limiter(settings.rate, settings.burst)
+        self._strangers = Limiter(settings.stranger_rate, settings.stranger_burst)
+
+    def identify(self, request: Request) -> Identity:
+        """Who makes the request.
+
+        Raises:
+            Refused: there is no valid token, no proof that our own page sent it, or too many came.
+        """
+        who = self._of_header(request)
+        if who is None and "authorization" not in request.headers:
+            who = self._of_cookie(request)
+        now = time.monotonic()
+        if who is None:
+            address = request.client.host if request.client else "?"
+            self._slow_down(self._strangers.wait(address, now))
+            raise Refused(401, "give a valid token: Authorization: Bearer trimtab_...", CHALLENGE)
+        self._slow_down(self._known.wait(who.token, now))
+        return who
+
+    def session(self, secret: str, request: Request, seconds: float) -> str:
+        """The cookie of a new session of the token; strangers may not try too often.
+
+        Raises:
+            Refused: the token is not valid, or too many came.
+        """
+        who = self.tokens.identity(secret)
+        if who is None:
+            address = request.client.host if request.client else "?"
+            self._slow_down(self._strangers.wait(address, time.monotonic()))
+            raise Refused(401, "this token is not valid, or not any more")
+        return self.tokens.begin_session(who, seconds=seconds)
+
+    def _of_header(self, request: Request) -> Identity | None:
+        kind, _, secret = request.headers.get("authorization", "").partition(" ")
+        return self.tokens.identity(secret.strip()) if kind.lower() == "bearer" else None
+
+    def _of_cookie(self, request: Request) -> Identity | None:
+        secret = request.cookies.get(COOKIE)
+        who = None if secret is None else self.tokens.session(secret)
+        if who is not None and request.method not in SAFE:
+            given = request.headers.get("x-csrf-token", "")
+            if not hmac.compare_digest(given.encode(), (who.csrf or "").encode()):
+                raise Refused(403, "X-CSRF-Token is missing or wrong; load the page again")
+        return who
+
+    def _slow_down(self, seconds: float) -> None:
+        if seconds > 0.0:
+            wait = {"retry-after": str(int(seconds) + 1)}
+            raise Refused(429, f"too many requests; come again in {seconds:.2g} s", wait)
+
+
+class Require:
+    """Lets pass who has the permission, on the tuner that the path names if it names one."""
+
+    def __init__(self, permission: Permission, *, page: bool = False) -> None:
+        self._permission, self._page = permission, page
+
+    async def __call__(self, request: Request) -> None:
+        """Raise `Refused`, or note in the request who makes it."""
+        gate: Gate = request.app.state.service.gate
+        try:
+            who = await run_in_threadpool(gate.identify, request)
+        except Refused as error:
+            if self._page and error.status == 401:  # a person, who is shown the way in
+                raise Refused(303, "log in first", {"location": "/login"}) from None
+            raise
+        tuner = request.path_params.get("name")
+        if not who.may(self._permission, tuner):
+            of = "all tuners" if tuner is None else f"tuner {tuner!r}"
+            held = "" if who.tuner is None else f" of tuner {who.tuner!r}"
+            raise Refused(403, f"a {who.role}{held} has no right to {self._permission} for {of}")
+        request.state.identity = who
+
+
+def rule(permission: Permission) -> dict[str, Any]:
+    """What an endpoint says of itself: who may use it, for the service and for the document."""
+    extra = {"x-permission": permission}
+    if permission == "anyone":
+        return {"openapi_extra": extra | {"security": []}}
+    return {"dependencies": [Depends(Require(permission))], "openapi_extra": extra}
+
+
+def page_rule(permission: Permission) -> dict[str, Any]:
+    """The same for a page: who has not logged in is sent to the way in."""
+    return rule(permission) | {"dependencies": [Depends(Require(permission, page=True))]}
+
+
+def identity(request: Request) -> Identity:
+    """Who makes the request; the endpoint's rule has found out."""
+    who: Identity = request.state.identity
+    return who
+
+
+Who = Annotated[Identity, Depends(identity)]

@@ -1,0 +1,130 @@
+"""The pages, who may see them, and the way in."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, FastAPI, Request
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from trimtab import __version__
+from trimtab.plot.page import STYLE, drawing_script
+from trimtab.serve.access.authentication import COOKIE, Who, page_rule, rule
+from trimtab.serve.api.answers import refusals
+from trimtab.serve.api.parameters import AfterName, TunerName
+from trimtab.serve.page.views import overview_of, tuner_of
+from trimtab.serve.problems import Refused
+from trimtab.serve.service import Served
+
+router = APIRouter(tags=["pages"], default_response_class=HTMLResponse)
+IN: dict[int | str, Any] = {303: {"description": "to the way in, or on from there"}}
+PAGE = refusals(404, media="text/html") | IN
+SCRIPT, STYLES = refusals(media="text/javascript"), refusals(media="text/css")
+WRONG: dict[int | str, Any] = {
+    401: {"content": {"text/html": {}}, "description": "this token is not valid"}
+}
+TEMPLATES = Environment(
+    loader=PackageLoader("trimtab.serve.page"),
+    autoescape=select_autoescape(default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+LARGEST_FORM = 2_000  # bytes of the form with a token
+ONE_DAY = 86_400  # seconds
+
+
+def mount_files(app: FastAPI) -> None:
+    """Serve our style and our script."""
+    app.mount("/static", StaticFiles(packages=[("trimtab.serve.page", "static")]), name="static")
+
+
+@router.get("/", responses=PAGE, **page_rule("see"))
+def overview(service: Served, who: Who, after: AfterName = "") -> Response:
+    """All tuners at a glance."""
+    return _page("overview.html", who=who, view=overview_of(service, who, after))
+
+
+@router.get("/tuners/{name}", responses=PAGE, **page_rule("see"))
+def tuner(name: TunerName, service: Served, who: Who) -> Response:
+    """One tuner: where it stands, why, and what was done to it."""
+    found = service.tuners.get(name)
+    view, sections = tuner_of(found), service.figures.sections(found)
+    values = {"view": view, "sections": sections, "may_act": who.may("act", name)}
+    return _page("tuner.html", who=who, **values)
+
+
+@router.get("/login", responses=PAGE, **rule("anyone"))
+def login_form() -> Response:
+    """The way in."""
+    return _page("login.html", who=None, fault=None)
+
+
+@router.post("/login", status_code=303, responses=PAGE | WRONG, **rule("anyone"))
+async def login(request: Request, service: Served) -> Response:
+    """Begin a session with a token."""
+    body = await request.body()
+    try:
+        given = parse_qs(body[:LARGEST_FORM].decode("ascii"), max_num_fields=5)
+    except ValueError:
+        given = {}
+    secret = given.get("token", [""])[0].strip()
+    try:
+        cookie = service.gate.session(secret, request, service.settings.session)
+    except Refused as error:
+        page = _page("login.html", who=None, fault=error.detail)
+        page.status_code = error.status
+        return page
+    answer = RedirectResponse("/", 303)
+    answer.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(service.settings.session),
+        httponly=True,
+        samesite="strict",
+        secure=service.settings.secure,
+    )
+    return answer
+
+
+@router.post("/logout", status_code=204, responses=PAGE, **page_rule("flags"))
+def logout(request: Request, service: Served) -> Response:
+    """End the session."""
+    if secret := request.cookies.get(COOKIE):
+        service.tokens.end_session(secret)
+    answer = Response(status_code=204)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=service.settings.secure)
+    return answer
+
+
+@router.get("/plotly.js", responses=SCRIPT, **rule("anyone"))
+def plotly() -> Response:
+    """Plotly's script, from its wheel."""
+    from plotly.offline import get_plotlyjs
+
+    return _file(get_plotlyjs(), "text/javascript")
+
+
+@router.get("/draw.js", responses=SCRIPT, **rule("anyone"))
+def draw() -> Response:
+    """The script that draws figures, the same as in reports."""
+    return _file(drawing_script(), "text/javascript")
+
+
+@router.get("/report.css", responses=STYLES, **rule("anyone"))
+def style() -> Response:
+    """The style of reports."""
+    return _file(STYLE, "text/css")
+
+
+def _file(text: str, media: str) -> Response:
+    headers = {"cache-control": f"public, max-age={ONE_DAY}"}
+    return Response(text, media_type=media, headers=headers)
+
+
+def _page(name: str, **values: Any) -> HTMLResponse:
+    text = TEMPLATES.get_template(name).render(version=__version__, **values)
+    return HTMLResponse(text)

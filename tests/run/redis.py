@@ -1,0 +1,56 @@
+"""A real Redis for tests, by a socket in a folder of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+class RedisServer:
+    """Start it, stop it, kill it; its data are gone then."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "redis.sock"
+        self.url = f"unix://{self.socket}"
+        self._folder = folder
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.socket.unlink(missing_ok=True)
+        options = {"port": "0", "unixsocket": str(self.socket), "save": "", "dir": self._folder}
+        words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
+        self.process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            if self.socket.exists():
+                return
+            time.sleep(0.01)
+        raise RuntimeError("redis-server does not start")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[RedisServer]:
+    with tempfile.TemporaryDirectory(prefix="trimtab-redis-") as folder:
+        made = RedisServer(Path(folder))
+        made.start()
+        yield made
+        made.stop()
+
+
+@pytest.fixture(scope="module")
+def redis_url() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="trimtab-redis-") as folder:
+        made = RedisServer(Path(folder))
+        made.start()
+        yield made.url
+        made.stop()

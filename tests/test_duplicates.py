@@ -1,0 +1,52 @@
+"""No run of ten or more lines stands twice in the sources without a reason."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src"
+FILES = sorted(p for p in SOURCE.rglob("*") if p.suffix in (".py", ".pyi", ".hpp", ".cpp"))
+RUN = 10  # lines, empty ones left out
+SPELT_OUT = "the arguments of a constructor are spelt out, and say what they are where they stand"
+REASONS = {
+    ("trimtab/policies/async_.py", "trimtab/policies/lazy_policy.py"): SPELT_OUT,
+    ("trimtab/policies/joint/learner.py", "trimtab/policies/learner/learner.py"): SPELT_OUT,
+    ("trimtab/policies/linucb.py", "trimtab/policies/pooled/scalar.py"): SPELT_OUT,
+}
+
+Places = dict[tuple[str, ...], list[tuple[str, int]]]
+
+
+def runs(texts: dict[str, str], length: int = RUN) -> Places:
+    """Where each run of so many lines begins: the file, and the number of its first line."""
+    found: Places = {}
+    for name, text in texts.items():
+        lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        for at in range(len(lines) - length + 1):
+            run = lines[at : at + length]
+            found.setdefault(tuple(line for _, line in run), []).append((name, run[0][0]))
+    return found
+
+
+def repeated(texts: dict[str, str], length: int = RUN) -> dict[tuple[str, str], tuple[int, int]]:
+    """Pairs of files that share a run, and where its first occurrences begin."""
+    pairs: dict[tuple[str, str], tuple[int, int]] = {}
+    for places in runs(texts, length).values():
+        for (one, a), (other, b) in combinations(places, 2):
+            pairs.setdefault((one, other), (a, b))
+    return pairs
+
+
+def test_what_stands_twice_is_found() -> None:
+    twelve = "\n".join(f"    line {n}" for n in range(12))
+    texts = {"a": f"x\n{twelve}\n", "b": f"{twelve.replace('    ', '')}\ny\n", "c": "line 3\n" * 3}
+    assert repeated(texts) == {("a", "b"): (2, 1)}
+    assert repeated({"a": f"{twelve}\n\nz\n{twelve}\n"}) == {("a", "a"): (1, 15)}
+    assert repeated({"a": twelve[:90], "b": twelve[:90]}) == {}
+
+
+def test_nothing_stands_twice_without_a_reason() -> None:
+    texts = {p.relative_to(SOURCE).as_posix(): p.read_text(encoding="utf-8") for p in FILES}
+    assert len(texts) > 200
+    assert set(repeated(texts)) == set(REASONS), repeated(texts)
