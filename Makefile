@@ -12,6 +12,7 @@ WORKERS ?= auto
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 100000
 LOCK_ARGS ?=
+FLEET ?=
 # What `make sanitize` runs: everything that calls the doors of the core directly.
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
 	tests/sim/test_engine.py tests/learn/test_estimators.py
@@ -26,7 +27,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast fuzz sanitize tidy bench prove lint format wheel lock clean
+.PHONY: help demo fleet test test-fast fuzz sanitize tidy bench prove docs lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -59,11 +60,18 @@ bench: $(BENCH)/.installed  ## Measure everything against its rivals; writes ben
 prove: $(BENCH)/.installed  ## Tune a real system (SYSTEM=cache-service or log-shipper)
 	$(BENCH)/bin/python examples/$(SYSTEM)/run.py $(PROVE)
 
+fleet: $(STAMP)  ## Kill replicas and the database under a fleet of 1,000 tuners (FLEET="--seconds 30")
+	$(BIN)/python benchmarks/fleet.py $(FLEET)
+
 tidy: $(STAMP)  ## Check the core by clang-tidy
 	$(BIN)/cmake -S . -B build/tidy -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
 		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
 		-DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
 	$(BIN)/clang-tidy --quiet -p build/tidy src/core/module.cpp
+
+docs: $(STAMP)  ## Build the documentation's site into build/site, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Open build/site/index.html, or: $(BIN)/python -m http.server -d build/site"
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/clang-format --dry-run -Werror src/core/*

@@ -109,12 +109,15 @@ def commands() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         _command(folder, "init", "spec.toml")
         for _ in range(4):
-            asked = json.loads(_command(folder, "ask", "spec.toml", "--json")[0])
+            out, ask = _command(folder, "ask", "spec.toml", "--json")
             measured = ("latency_p99=200", "click_rate=5", "stale_results=5")
-            _command(folder, "tell", "spec.toml", asked["id"], *measured)
+            _, tell = _command(folder, "tell", "spec.toml", json.loads(out)["id"], *measured)
         return {
             "trimtab --help, s": _command(folder, "--help")[1],
+            "trimtab ask, s": ask,
+            "trimtab tell, s": tell,
             "trimtab status, s": _command(folder, "status", "spec.toml")[1],
+            "trimtab pause, s": _command(folder, "pause", "spec.toml")[1],
         }
 
 

@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import httpx
@@ -322,6 +323,7 @@ def run(options: Any) -> dict[str, Any]:
             if replica.process is not None and replica.process.poll() is None:
                 replica.kill()
         server.remove()
+        rmtree(folder)
     return figures
 
 

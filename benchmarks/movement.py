@@ -27,7 +27,8 @@ from trimtab.sim.worlds import World
 ROUNDS, SEEDS = 10_000, 5
 PRICES = 10.0 ** np.arange(-2.0, 2.01, 0.5)  # of moving a knob from one end to the other
 HERE = Path(__file__).parent
-RESULTS, FIGURE = HERE / "movement.json", HERE.parent / "docs" / "figures" / "movement.svg"
+RESULTS = HERE.parent / "proved" / "movement.json"
+FIGURE = HERE.parent / "docs" / "figures" / "movement.svg"
 
 
 def ring(price: float, seed: int) -> World:
@@ -194,6 +195,7 @@ def main() -> None:
     sizes = (300, 1, (0.1, 10.0)) if asked.short else (ROUNDS, SEEDS, PRICES)
     found = list(cells(*sizes))
     if not asked.short:
+        RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps([cell._asdict() for cell in found]))
     print(table(found))
 

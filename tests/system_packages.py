@@ -43,6 +43,21 @@ def redis() -> str | None:
     return shutil.which("redis-server")
 
 
+def prometheus() -> str | None:
+    """Prometheus's server; its package brings promtool as well."""
+    return shutil.which("prometheus") and shutil.which("promtool")
+
+
+def tmux() -> str | None:
+    """A terminal that can be driven."""
+    return shutil.which("tmux")
+
+
+def systemd() -> str | None:
+    """What checks unit files."""
+    return shutil.which("systemd-analyze")
+
+
 def curl() -> str | None:
     """The program that the documents of the service use."""
     return shutil.which("curl")
@@ -52,6 +67,9 @@ FINDERS: dict[str, Callable[[], str | None]] = {
     "postgresql": postgresql,
     "chromium": chromium,
     "redis": redis,
+    "prometheus": prometheus,
+    "tmux": tmux,
+    "systemd": systemd,
     "curl": curl,
 }
 LACKING = pytest.StashKey[dict[str, str]]()  # the package that is absent, by test

@@ -31,7 +31,7 @@ class CacheLane:
     ) -> None:
         self._runner = runner
         self._service = service
-        self._load = load
+        self.load = load  # may be replaced between windows
         self._clients = Clients(service, rows=rows)
         self._metrics = metrics
         self._played = 0
@@ -43,7 +43,7 @@ class CacheLane:
 
     async def _window(self, settings: Settings, number: int) -> dict[str, float]:
         service = self._service
-        window = self._load.window(number)
+        window = self.load.window(number)
         before = service.misses.busy_time
         try:
             async with asyncio.timeout(TIMEOUT):

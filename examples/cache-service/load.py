@@ -29,8 +29,9 @@ class Window:
 class Load:
     """Windows by number: few items are asked for often, most seldom (Zipf-Mandelbrot)."""
 
-    def __init__(self, *, rows: int, requests: int, seed: int) -> None:
-        self._requests = requests
+    def __init__(self, *, rows: int, requests: int, seed: int, changes: int = CHANGES) -> None:
+        self.requests = requests
+        self._changes = changes
         self._seed = seed
         ranks = np.random.default_rng((seed, 0)).permutation(rows) + 1.0
         popularity = 1.0 / (ranks + 10.0) ** 1.2
@@ -39,13 +40,13 @@ class Load:
     def window(self, number: int) -> Window:
         """The window of this number, from 0; it depends on the seed and the number only."""
         rng = np.random.default_rng((self._seed, 1, number))
-        rows, shape = len(self._asked), (self._requests, KEYS)
+        rows, shape = len(self._asked), (self.requests, KEYS)
         return Window(
             keys=rng.choice(rows, shape, p=self._asked).tolist(),
             draws=rng.random(shape).tolist(),
             changes={
-                request: sorted({*rng.integers(rows, size=CHANGES).tolist()})
-                for request in range(0, self._requests, EVERY)
+                request: sorted({*rng.integers(rows, size=self._changes).tolist()})
+                for request in range(0, self.requests, EVERY)
             },
         )
 

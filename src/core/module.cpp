@@ -476,42 +476,63 @@ nb::object tabulate(const HeldObjective& self, const InReals& state, const InInd
     return owned(std::move(tables));
 }
 
+std::pair<nb::object, nb::object> predict_at(const HeldObjective& self, const InReals& state,
+                                             const InIndices& criteria) {
+    const Objective& F = self.view;
+    const ConstReals s = sized(state, F.knobs(), "state");
+    std::vector<double> means, spreads, room(static_cast<std::size_t>(F.widest));
+    for (const Index i : indices(criteria, F.criteria(), "criteria")) {
+        const auto found = F.predict(i, s.data(), room.data());
+        means.push_back(found.mean);
+        spreads.push_back(found.spread);
+    }
+    return {owned(std::move(means)), owned(std::move(spreads))};
+}
+
+bool is_curved(const HeldObjective& self, const InIndices& knobs, const InIndices& criteria) {
+    const Objective& F = self.view;
+    return F.is_curved(indices(knobs, F.knobs(), "knobs"),
+                       indices(criteria, F.criteria(), "criteria"));
+}
+
+nb::object pruned(const HeldObjective& self, const InReals& state, const InReals& current,
+                  const InReals& price, double left) {
+    const Index k = self.view.knobs();
+    const ConstReals best = sized(state, k, "state");
+    return owned(self.view.pruned({best.begin(), best.end()}, sized(current, k, "current"),
+                                  sized(price, k, "price"), left));
+}
+
+std::pair<double, double> line_minimum(const InReals& A, const Matrix<const double>& Q,
+                                       const InReals& bonus, double anchor, double price,
+                                       double now, double low, double high, const InReals& levels,
+                                       double coarse) {
+    const Index degree = static_cast<Index>(A.shape(0)) - 1;
+    const Index readers = static_cast<Index>(Q.shape(0));
+    if (degree < 0 || static_cast<Index>(Q.shape(1)) != 2 * degree + 1)
+        refuse("Q must have 2 degree + 1 columns");
+    const ConstReals weights = sized(bonus, readers, "bonus");
+    Line line(degree, readers);
+    line.degree = degree;
+    line.readers = readers;
+    line.anchor = anchor;
+    line.price = price;
+    std::copy_n(A.data(), degree + 1, &line.A[0]);
+    for (Index c = 0; c < readers; ++c) {
+        line.bonus[c] = weights[c];
+        std::copy_n(Q.data() + c * (2 * degree + 1), 2 * degree + 1, line.Q(c));
+    }
+    const Step step = LineSearch(line)(now, low, high, view_of(levels), coarse);
+    return {step.x, step.gain};
+}
+
 void bind_objective(nb::module_& module) {
     nb::class_<HeldObjective>(module, "Objective")
         .def("__init__", &make_objective, "maps"_a, "bound"_a, "graph"_a, "domain"_a)
-        .def(
-            "predict",
-            [](const HeldObjective& self, const InReals& state, const InIndices& criteria) {
-                const Objective& F = self.view;
-                const ConstReals s = sized(state, F.knobs(), "state");
-                std::vector<double> means, spreads, room(static_cast<std::size_t>(F.widest));
-                for (const Index i : indices(criteria, F.criteria(), "criteria")) {
-                    const auto found = F.predict(i, s.data(), room.data());
-                    means.push_back(found.mean);
-                    spreads.push_back(found.spread);
-                }
-                return std::pair{owned(std::move(means)), owned(std::move(spreads))};
-            },
-            "state"_a, "criteria"_a.noconvert())
-        .def(
-            "is_curved",
-            [](const HeldObjective& self, const InIndices& knobs, const InIndices& criteria) {
-                const Objective& F = self.view;
-                return F.is_curved(indices(knobs, F.knobs(), "knobs"),
-                                   indices(criteria, F.criteria(), "criteria"));
-            },
-            "knobs"_a.noconvert(), "criteria"_a.noconvert())
-        .def(
-            "pruned",
-            [](const HeldObjective& self, const InReals& state, const InReals& current,
-               const InReals& price, double left) {
-                const Index k = self.view.knobs();
-                const ConstReals best = sized(state, k, "state");
-                return owned(self.view.pruned({best.begin(), best.end()},
-                                              sized(current, k, "current"),
-                                              sized(price, k, "price"), left));
-            },
-            "state"_a.noconvert(), "current"_a.noconvert(), "price"_a.noconvert(), "left"_a)
+        .def("predict", &predict_at, "state"_a, "criteria"_a.noconvert())
+        .def("is_curved", &is_curved, "knobs"_a.noconvert(), "criteria"_a.noconvert())
+        .def("pruned", &pruned, "state"_a.noconvert(), "current"_a.noconvert(),
+             "price"_a.noconvert(), "left"_a)
         .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(),
              "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
              "seed"_a)
@@ -524,30 +545,9 @@ void bind_objective(nb::module_& module) {
             return better(sized(x, n, "x"), fx, sized(y, n, "y"), fy, view_of(current));
         },
         "x"_a.noconvert(), "fx"_a, "y"_a.noconvert(), "fy"_a, "current"_a.noconvert());
-    module.def(
-        "line_minimum",
-        [](const InReals& A, const Matrix<const double>& Q, const InReals& bonus, double anchor,
-           double price, double now, double low, double high, const InReals& levels,
-           double coarse) {
-            const Index degree = static_cast<Index>(A.shape(0)) - 1;
-            const Index readers = static_cast<Index>(Q.shape(0));
-            if (degree < 0 || static_cast<Index>(Q.shape(1)) != 2 * degree + 1)
-                refuse("Q must have 2 degree + 1 columns");
-            Line line(degree, readers);
-            line.degree = degree;
-            line.readers = readers;
-            line.anchor = anchor;
-            line.price = price;
-            std::copy_n(A.data(), degree + 1, &line.A[0]);
-            for (Index c = 0; c < readers; ++c) {
-                line.bonus[c] = sized(bonus, readers, "bonus")[c];
-                std::copy_n(Q.data() + c * (2 * degree + 1), 2 * degree + 1, line.Q(c));
-            }
-            const Step step = LineSearch(line)(now, low, high, view_of(levels), coarse);
-            return std::pair{step.x, step.gain};
-        },
-        "A"_a.noconvert(), "Q"_a.noconvert(), "bonus"_a.noconvert(), "anchor"_a, "price"_a, "now"_a,
-        "low"_a, "high"_a, "levels"_a.noconvert(), "coarse"_a);
+    module.def("line_minimum", &line_minimum, "A"_a.noconvert(), "Q"_a.noconvert(),
+               "bonus"_a.noconvert(), "anchor"_a, "price"_a, "now"_a, "low"_a, "high"_a,
+               "levels"_a.noconvert(), "coarse"_a);
 }
 
 // Exact minimisation over candidates

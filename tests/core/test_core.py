@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import os
 import re
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -463,6 +465,50 @@ def test_many_threads_find_what_one_finds() -> None:
         for _ in range(3):
             assert list(pool.map(minimum, lcbs)) == alone
             assert list(pool.map(minimum, [lcbs[0]] * 8)) == [alone[0]] * 8
+
+
+def a_run(seed: int) -> tuple[bytes, float, int]:
+    graph = tt.Graph.from_edges(30, [(j, (j + 1) % 30) for j in range(30)])
+    world = tt.worlds.quadratic(graph, seed=seed)
+    start = np.full(30, 0.5)
+    policy = tt.AsyncLazyGraphLinUCB(world.problem, start=start, radius=0.5, review=False)
+    trace = tt.play(policy, world, horizon=2_000, seed=seed)
+    return policy.ask().tobytes(), trace.regret, trace.solves
+
+
+def test_runs_from_event_to_event_are_the_same_on_many_threads() -> None:
+    alone = [a_run(seed) for seed in range(4)]
+    assert min(solves for *_, solves in alone) > 50
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(a_run, range(4))) == alone
+
+
+def test_long_calls_release_the_interpreter() -> None:
+    """Another thread ticks while a search goes on; with the lock held it could not once."""
+    rng = np.random.default_rng(5)
+    lcb = random_posterior(rng, random_graph(rng, 300, 400), tt.bases.Quadratic(), states=6)
+    objective, k = lcb.core, lcb.problem.knobs
+    assert objective is not None
+    search = partial(
+        objective.minimise,
+        start=np.full(k, 0.5),
+        current=np.full(k, 0.5),
+        price=np.zeros(k),
+        knobs=np.arange(k),
+        criteria=lcb.problem.all_criteria,
+        effort=1e4,
+        seed=0,
+    )
+    begun = time.perf_counter()
+    search()
+    seconds = time.perf_counter() - begun
+    ticks = 0
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(search)
+        while not found.done():
+            time.sleep(seconds / 50)
+            ticks += 1
+    assert ticks >= 5
 
 
 # Draws

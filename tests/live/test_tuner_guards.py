@@ -11,6 +11,7 @@ import pytest
 import trimtab as tt
 from tests.live.tuners import Clock, play, spec_with, tuner_at, world
 from trimtab.live import Spec
+from trimtab.live.state.guardrails import best_good
 
 FINE = {"latency": 90.0, "sales": 6.0, "errors": 1.0, "load": 1.0}
 GENTLE: dict[str, Any] = {
@@ -82,20 +83,94 @@ def test_moves_by_hand_count(tmp_path: Path, clock: Clock) -> None:
         assert steps(tuner, clock, 2, 10) == [0.7, 0.7]
 
 
-def test_half_the_budget_is_kept_for_the_way_back(tmp_path: Path, clock: Clock) -> None:
+def test_the_way_back_from_a_broken_guardrail_may_exceed_the_budget(
+    tmp_path: Path, clock: Clock
+) -> None:
     rules = [{"rule": "errors <= 2", "kind": "guardrail"}]
-    spec = spec_with(
-        **GENTLE | {"knobs__mix__stability": {"budget": 0.3}, "constraints": rules},
-    )
-    spent = []
-    with tuner_at(tmp_path, clock, spec) as tuner:
-        made = play(tuner, clock, 40)
-        spent = [abs(d.values["mix"] - d.previous["mix"]) for d in made]
-        assert max(spent) <= 0.15 * (1 + 1e-9)
-        assert sum(spent) > 0.15
-        here = tuner.ask()
-        tuner.tell(here.id, FINE | {"errors": 9.0})
-        assert tuner.ask().reason in ("rollback", "hold", "guard")
+    gentle = {"knobs__mix__stability": {"budget": 0.3, "max_step": 0.25}, "constraints": rules}
+    with tuner_at(tmp_path, clock, spec_with(**GENTLE | gentle)) as tuner:
+        play(tuner, clock, 2)
+        tuner.override({"mix": 0.8})
+        assert [d.values["mix"] for d in play(tuner, clock, 2)] == [0.75, 0.8]  # all is spent
+        tuner.tell(tuner.ask().id, FINE | {"errors": 9.0})
+        back = tuner.ask()
+        assert back.reason == "rollback"
+        assert back.values["mix"] == pytest.approx(0.75, abs=0.06)  # the last good state, or
+        tuner.tell(back.id, FINE | {"errors": 9.0})  # a step on the way there
+        seen = [*back.notes]
+        for _ in range(6):
+            decision = tuner.ask()
+            seen += decision.notes
+            assert abs(decision.values["mix"] - decision.previous["mix"]) <= 0.25 * (1 + 1e-9)
+            tuner.tell(decision.id, FINE | {"errors": 9.0 if decision.values["mix"] > 0.6 else 1.0})
+        assert "mix: beyond its budget, as a guardrail is broken" in seen
+        assert decision.values["mix"] == 0.5
+        tuner.resume()
+        tuner.override({"mix": 0.6})
+        held = tuner.ask()  # a person has no more than the budget
+        assert (held.values["mix"], held.notes) == (0.5, ("mix: budget",))
+
+
+def test_a_repeated_rollback_has_one_effect_and_the_best_state_is_known(
+    tmp_path: Path, clock: Clock
+) -> None:
+    rules = [{"rule": "errors <= 2", "kind": "guardrail"}]
+    with tuner_at(tmp_path, clock, spec_with(**GENTLE | {"constraints": rules})) as tuner:
+        for mix, sales in ((0.5, 5.0), (0.7, 9.0), (0.9, 1.0)):
+            tuner.override({"mix": mix})
+            for _ in range(4):
+                decision = tuner.ask()
+                clock.wait(hours=2)
+                tuner.tell(decision.id, FINE | {"sales": sales})
+            assert decision.values["mix"] == mix
+        tuner.rollback()
+        decision = tuner.ask()
+        assert decision.values["mix"] == pytest.approx(0.7)
+        tuner.tell(decision.id, FINE)
+        events = tuner.status().events
+        tuner.rollback()
+        tuner.rollback()
+        assert tuner.status().events == events
+        assert tuner.ask().values["mix"] == pytest.approx(0.7)
+        tuner.resume()
+        tuner.override({"mix": 0.55})
+        tuner.tell(tuner.ask().id, FINE)
+        tuner.rollback(best=True)
+        tuner.rollback(best=True)
+        assert tuner.ask().values["mix"] == pytest.approx(0.7)  # sales were best there
+        best = best_good(tuner._projection.tuner_state)
+        assert best is not None
+        assert best.state[2] == pytest.approx(0.7)
+        goods = [good.state[2] for good in tuner._projection.tuner_state.good]
+        assert len(goods) == len(set(goods))
+        assert min(np.diff(sorted(goods))) >= 0.02 - 1e-12
+
+
+def test_status_says_what_is_held_and_for_how_long(tmp_path: Path, clock: Clock) -> None:
+    with tuner_at(tmp_path, clock, with_limits(max_step=0.1, per="1h")) as tuner:
+        tuner.override({"mix": 1.0})
+        tuner.tell(tuner.ask().id, FINE)
+        clock.wait(minutes=29)
+        (held,) = tuner.status().obstacles
+        assert str(held) == "manual held: mix max_step, free in 31 min"
+        assert (held.knob, held.limit, held.seconds, held.rounds) == ("mix", "max_step", 1860, 0)
+        assert tuner.ask().values["mix"] == 0.6
+        tuner.tell(tuner.ask().id, FINE)
+        clock.wait(seconds=held.seconds or 0)
+        assert tuner.ask().values["mix"] == pytest.approx(0.7)
+    with tuner_at(tmp_path, clock, with_limits(max_step=0.1, per=4)) as tuner:
+        tuner.tell(tuner.ask().id, FINE)
+        (held,) = tuner.status().obstacles
+        assert str(held) == "manual held: mix max_step, free in 3 rounds"
+    with tuner_at(tmp_path, clock, with_limits(budget=0.25)) as tuner:
+        for _ in range(3):
+            tuner.tell(tuner.ask().id, FINE)
+        (held,) = tuner.status().obstacles
+        assert str(held) == "manual held: mix budget, for good"
+        tuner.pause("a release")
+        tuner.resume()
+        tuner.pause("a release")
+        assert [str(each) for each in tuner.status().obstacles] == ["move held: paused: a release"]
 
 
 # Constraints.

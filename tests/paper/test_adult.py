@@ -14,6 +14,7 @@ from trimtab.arrays import Array
 from trimtab.paper import adult, adult_data
 from trimtab.paper.adult.play import TENTHS, Job, Settings, Threshold, Variant, fit_of, play_one
 from trimtab.paper.adult.published import PUBLISHED
+from trimtab.paper.figures import in_lane
 from trimtab.paper.results import to_json
 from trimtab.paper.scores import Classifier, scored
 
@@ -126,6 +127,12 @@ def test_the_pictures_are_drawn() -> None:
     assert "standard LinUCB moves" in paths.alt
     assert f"least at {small().best:.2f}" in loss.alt
     first = paths.draw(2).axes[0]
-    bands = [np.asarray(each.get_paths()[0].vertices, float)[:, 1] for each in first.collections]
-    assert len(bands) == 2
-    assert all(-1e-12 <= y.min() <= y.max() <= 1.0 + 1e-12 for y in bands)
+    played = small().played["[0, 1]"]
+    drawn = [np.asarray(line.get_ydata(), float) for line in first.lines]
+    lines = [y for y in drawn if y.size == 60]
+    assert len(lines) == 2 * (len(played) + 1)  # every run, and the median, in a lane each
+    for j in range(2):
+        wanted = [in_lane(j, run.threshold[j]) for run in played]
+        found = lines[j * (len(played) + 1) :][: len(played)]
+        np.testing.assert_array_equal(found, wanted)
+    assert [text.get_text() for text in first.get_yticklabels()] == ["standard", "lazy"]

@@ -137,3 +137,18 @@ def test_ratios_spread_as_the_ratio_of_means_does() -> None:
         np.std(ratios(a, b), ddof=1) / np.sqrt(50) for a, b in zip(above, below, strict=True)
     ]
     assert np.mean(spreads) == pytest.approx(direct.std(ddof=1), rel=0.06)
+
+
+def test_every_section_begins_with_its_conclusion() -> None:
+    from tests.paper.small_reproduction import small_results
+    from trimtab.paper.figures import svg
+    from trimtab.paper.report import to_html
+
+    for result in small_results():
+        kinds = [verdict.kind for verdict in result.verdicts.values()]
+        assert result.conclusion.startswith(
+            f"Of {len(kinds)} published numbers {kinds.count('reproduces')} reproduce, "
+        )
+        drawn = {figure.name: svg(figure.draw(2)) for figure in result.figures}
+        text = to_html([result], seed=0, drawn=drawn)
+        assert f"<p><strong>{result.conclusion}</strong></p>" in text

@@ -21,8 +21,8 @@ def lines(figure: Any, name: str) -> list[Any]:
 
 
 def figures() -> dict[str, Any]:
-    world, policy, trace = simulated()
-    table = tt.plot.rounds(trace, world=world, name="trimtab", **NAMES)
+    _, policy, trace = simulated()
+    table = tt.plot.rounds(trace, name="trimtab", **NAMES)
     return {
         "knobs": tt.plot.knobs(table),
         "objectives": tt.plot.objectives(table),
@@ -68,7 +68,7 @@ def test_cost_of_a_long_run_is_drawn_within_its_rows() -> None:
     world, _, _ = simulated()
     policy = tt.FixedState(world.problem, start=[0.5] * 6)
     trace = tt.play(policy, world, horizon=1000)
-    table = tt.plot.rounds(trace, world=world)
+    table = tt.plot.rounds(trace)
     line = tt.plot.cost(table).data[0]
     assert len(line.x) > 100
     assert np.allclose(line.y, 0.0)
@@ -94,7 +94,7 @@ def test_responses_of_a_tuner_are_in_its_units(tmp_path: Path) -> None:
     from trimtab.plot.curves import known
 
     with tuner(tmp_path) as live:
-        figure = tt.plot.responses(live, objectives=["latency_p99"])
+        figure = tt.plot.responses(live, objectives=["latency_p99"], knobs=["cache_ttl"])
         curves = known(live, objectives=["latency_p99"], knobs=["cache_ttl"])
         with pytest.raises(InvalidInput, match="no objective reads"):
             tt.plot.responses(live, objectives=["nothing"])
@@ -133,8 +133,8 @@ def test_graph_of_whatever_has_one() -> None:
 
 
 def test_names_are_not_markup() -> None:
-    world, _, trace = simulated()
-    table = tt.plot.rounds(trace, world=world, knobs=["<b>x</b>", *"bcdef"])
+    _, _, trace = simulated()
+    table = tt.plot.rounds(trace, knobs=["<b>x</b>", *"bcdef"])
     text = tt.plot.knobs(table).layout.annotations[0].text
     assert text == "<b>&lt;b&gt;x&lt;/b&gt;</b>"
 
@@ -155,3 +155,33 @@ def test_a_billion_rounds_fit() -> None:
     figure = tt.plot.knobs(trace)
     assert figure.layout.xaxis.type == "log"
     assert len(base64.b64encode(figure.to_json().encode())) < 200_000
+
+
+def test_summaries_of_many_runs() -> None:
+    costs = {"drift": {"ours": 0.5, "Optuna": 0.7}, "two <valleys>": {"ours": 0.8}}
+    figure = tt.plot.league(costs, ours=["ours"])
+    rival, ours = figure.data  # ours is drawn last, above the others
+    assert list(ours.x) == [0.5, 0.8]
+    assert list(rival.y) == ["drift"]
+    assert ours.y[1] == "two &lt;valleys&gt;"
+    assert "ours: 0.632 on average in 2 worlds, 0.8 at worst" in figure.layout.meta["alt"]
+    with pytest.raises(InvalidInput, match="at least one world"):
+        tt.plot.league({})
+
+
+def test_a_sweep_has_a_figure() -> None:
+    results = tt.sweep(
+        {
+            "lazy": {"kind": "LazyGraphLinUCB", "start": 0.5, "radius": 1.0},
+            "fixed": {"kind": "FixedState", "start": 0.5},
+        },
+        {"ring": {"kind": "quadratic", "graph": {"kind": "ring", "knobs": 4}}},
+        seeds=2,
+        horizon=30,
+        workers=1,
+    )
+    figure = tt.plot.sweep(results)
+    lines = results.summary().lines
+    assert [float(trace.x[0]) for trace in figure.data] == [line.total.value for line in lines]
+    assert [trace.name for trace in figure.data] == ["lazy", "fixed"]
+    assert figure.data[0].error_x.array[0] == pytest.approx(lines[0].total.plus_minus)

@@ -239,6 +239,22 @@ def test_a_store_that_is_away_is_waited_for(
         assert len(it.kinds("decide")) > decided
 
 
+def test_two_loops_by_mistake_do_no_harm(tmp_path: Path) -> None:
+    with bench(tmp_path) as it:
+        first, opened = it.loop, it.journal
+        it.begin()
+        second = it.loop
+        for _ in range(200):
+            first.step()
+            second.step()
+            it.clock.wait(seconds=5)
+        told = [each["decision"] for each in it.kinds("tell")]
+        opened.close()
+        assert len(told) == len(set(told)) > 10
+        assert it.agree()
+        assert replay(it.journal, "shop").same
+
+
 def test_shadow_sets_nothing(tmp_path: Path) -> None:
     with bench(tmp_path, text=LEARNS, readable=False) as it:
         it.tuner = it.loop.tuner = type(it.tuner)(

@@ -17,9 +17,9 @@ from tests.run.fakes import Bench
 from tests.run.web import Got, Reply, Server, server
 from trimtab.live import Spec
 from trimtab.run.log import Log
-from trimtab.run.notices import Noticing, Standing, news
+from trimtab.run.notify.notices import Noticing, Standing, news
+from trimtab.run.notify.webhooks import Webhooks
 from trimtab.run.signing import HEADER, verify
-from trimtab.run.webhooks import Webhooks
 
 HUSH = {"HUSH": "sesame"}
 

@@ -318,3 +318,4 @@ def test_metrics_name_routes_and_nothing_from_outside(served: Running) -> None:
     assert "script" not in text
     assert "nothing" not in text
     assert json.dumps("(none)") in text
+    assert "trimtab_tuners 2.0" in text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import DESK, PHONE, Visit
 from tests.serve.services import Running, running, spec_with, world
@@ -238,6 +239,9 @@ def test_it_fits_every_screen(
                 .map(e => e.outerHTML)"""
             )
             assert unnamed == []
+            found = Axe().run(page).response["violations"]
+            grave = [each for each in found if each["impact"] in ("serious", "critical")]
+            assert [(each["id"], each["nodes"][0]["html"]) for each in grave] == []
             name = path.replace("/", "-") or "overview"
             page.screenshot(path=tmp_path / f"{name}-{scheme}-{size[0]}.png", full_page=True)
         page.get_by_role("button", name="Override").click()

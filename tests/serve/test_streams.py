@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -110,7 +111,9 @@ def test_readiness_follows_the_store_and_the_end(
     assert served.http.get("/readyz").status_code == 503
 
 
-def started(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, str]:
+def started(
+    folder: Path, *options: str, verify: str | None = None
+) -> tuple[subprocess.Popen[str], str, str]:
     """A service as a program, its address and the first admin's token."""
     command = [str(TRIMTAB), "serve", "--storage", "a.db", "--port", "0", *options]
     process = subprocess.Popen(
@@ -121,7 +124,8 @@ def started(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str, st
     said = process.stdout.readline().split()[-1].rpartition("#")[2]
     while True:
         try:
-            httpx.get(f"{url}/livez")
+            trusted = True if verify is None else ssl.create_default_context(cafile=verify)
+            httpx.get(f"{url}/livez", verify=trusted)
             return process, url, said
         except httpx.ConnectError:
             time.sleep(0.05)
@@ -153,6 +157,30 @@ def test_it_ends_gently(tmp_path: Path) -> None:
     again.wait(timeout=15)
     assert again.stdout is not None
     again.stdout.close()
+
+
+@pytest.mark.slow
+def test_it_speaks_tls(tmp_path: Path) -> None:
+    folder = Path(__file__).parent  # a certificate for localhost that nobody else trusts
+    files = {name: str(folder / f"localhost-{name}.pem") for name in ("certificate", "key")}
+    options = [text for name, path in files.items() for text in (f"--{name}", path)]
+    process, url, token = started(tmp_path, *options, verify=files["certificate"])
+    try:
+        assert url.startswith("https://")
+        trusted = ssl.create_default_context(cafile=files["certificate"])
+        with httpx.Client(base_url=url, verify=trusted) as http:
+            answer = http.get("/livez")
+            assert "max-age" in answer.headers["strict-transport-security"]
+            form = {"content-type": "application/x-www-form-urlencoded"}
+            login = http.post("/login", content=f"token={token}", headers=form)
+            assert "Secure" in login.headers["set-cookie"]
+            with pytest.raises(httpx.HTTPError):
+                httpx.get(url.replace("https", "http") + "/livez")
+    finally:
+        process.terminate()
+        process.wait(timeout=15)
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def test_small_answers_are_sent_at_once(served: Running) -> None:

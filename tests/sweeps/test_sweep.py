@@ -245,6 +245,7 @@ WORLDS_DESCRIBED: dict[str, dict[str, Any]] = {
     "factored": {"graph": {"kind": "complete", "knobs": 2}},
     "sparse": {"knobs": 4, "degree": 1, "gamma": 0.3, "within": {"kind": "ring", "knobs": 4}},
     "spin_glass": {"knobs": 6},
+    "hard": {"dims": [2, 3], "horizon": 100, "sigma": 0.5},
     "recommender": {"noise": 0.2, "move_cost": 1.0},
     "adversarial": {
         "domain": {"kind": "Simplex"},

@@ -97,3 +97,17 @@ def test_the_bonus_has_unbounded_curvature_where_features_vanish() -> None:
 
     bends = [(F(h) - 2.0 * F(0.0) + F(-h)) / h**2 for h in (1e-1, 1e-2, 1e-3)]
     np.testing.assert_allclose(bends, [-20.0, -200.0, -2000.0], rtol=1e-6)
+
+
+def test_the_radius_grows() -> None:
+    """beta_t is said to tend to 0; in a run of Algorithm 1 it never falls, and is above norm."""
+    world = truth(tt.Problem(RING, basis=tt.bases.PairwiseQuadratic()))
+    radius = tt.Confidence(sigma=0.1, norm=world.norms)
+    policy = tt.LazyGraphLinUCB(world.problem, start=[0.5] * K, radius=radius)
+    seen = [policy.learner.lcb.radii.copy()]
+    for _ in range(20):
+        tt.play(policy, world, horizon=500, seed=0)
+        seen.append(policy.learner.lcb.radii.copy())
+    assert (np.diff(seen, axis=0) >= 0.0).all()
+    assert (seen[-1] > 1.05 * seen[0]).all()
+    assert (seen[-1] >= world.norms).all()  # sqrt(reg) norm, with reg 1

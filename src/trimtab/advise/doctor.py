@@ -78,7 +78,7 @@ class Report:
 
 
 def examine(path: str | Path, *, horizon: int) -> Report:
-    """What is to be said of the spec in a file, over so many rounds; faults are in the report."""
+    """What is to be said of the spec in a file, over this horizon; faults are in the report."""
     source = str(path)
     try:
         spec, faults = Spec.examine(text_of(path))
@@ -190,7 +190,7 @@ def compared(spec: Spec, advice: Advice) -> Check:
         return Check("ok", "policy", f"{kind}, which costs least of all that was simulated")
     if best == "FixedState":
         said = f"{kind}; nothing that was simulated costs less than staying put"
-        return Check("warn", "policy", f"{said}, at these prices and in so many rounds")
+        return Check("warn", "policy", f"{said}, at these prices and in this number of rounds")
     if mine.cost is not None and theirs.cost is not None and mine.cost <= NEAR * theirs.cost:
         said = f"{kind}, which costs {mine.ratio:.2f} of staying put; {best} {theirs.ratio:.2f}"
         return Check("ok", "policy", said)

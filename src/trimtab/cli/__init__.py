@@ -14,6 +14,8 @@ from trimtab import __version__
 from trimtab.cli.demo import demo
 from trimtab.cli.doctor import doctor
 from trimtab.cli.errata import errata
+from trimtab.cli.export import export
+from trimtab.cli.groups import Grouped
 from trimtab.cli.history import history
 from trimtab.cli.init import init
 from trimtab.cli.live import register
@@ -23,12 +25,15 @@ from trimtab.cli.run import run
 from trimtab.cli.serve import serve, token
 from trimtab.cli.storage import storage
 from trimtab.cli.sweep import sweep
+from trimtab.cli.top import top
 from trimtab.errors import TrimtabError
 
 app = typer.Typer(
     name="trimtab",
     help="Tune the continuous knobs of a live system online, and move them as little as possible.",
     no_args_is_help=True,
+    cls=Grouped,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -40,8 +45,10 @@ app.command()(init)
 app.command()(doctor)
 register(app)
 app.command()(run)
+app.command()(top)
 app.command()(report)
 app.command()(history)
+app.command()(export)
 app.command()(serve)
 app.add_typer(token, name="token")
 app.add_typer(storage, name="storage")

@@ -20,28 +20,45 @@ COLOURS = {"ok": "green", "warn": "yellow", "error": "red"}
 
 
 def doctor(
-    path: Annotated[Path, typer.Argument(help="The spec, a TOML file.")],
+    path: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a TOML file.")],
     horizon: Annotated[
         int, typer.Option(min=1, max=10**15, help="Rounds to advise for.")
     ] = 100_000,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not try the source and the target.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check a spec; show who depends on what, which policy fits and what to expect of it."""
+    """Check a spec; show who depends on what, which policy fits and what to expect of it.
+
+    Its source and its target are tried once, without setting anything.
+    """
     from trimtab.advise.doctor import examine
 
     report = examine(path, horizon=horizon)
+    seen: tuple[Check, ...] = ()
+    if report.spec is not None and not offline:
+        from trimtab.run.tryout import tried
+
+        seen = tried(report.spec)
     if json:
         import json as encoder
+        from dataclasses import asdict
 
-        typer.echo(encoder.dumps(report.to_dict(), indent=2))
+        tries = {"tried": [asdict(each) for each in seen]} if seen else {}
+        typer.echo(encoder.dumps(report.to_dict() | tries, indent=2))
     else:
         from rich.console import Console
 
         for stream in (sys.stdout, sys.stderr):  # a unit may have characters a terminal has not
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
-        _print(report, Console(markup=False, highlight=False))
-    if not report.valid:
+        console = Console(markup=False, highlight=False)
+        _print(report, console)
+        if seen:
+            console.print("\nSource and target, tried once", style="bold")
+            _print_checks(seen, console, places=True)
+    if not report.valid or any(each.level == "error" for each in seen):
         raise typer.Exit(2)
 
 

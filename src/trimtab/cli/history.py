@@ -27,7 +27,7 @@ def history(
     moves: Annotated[bool, typer.Option("--moves", help="Only what has moved a knob.")] = False,
     by: Annotated[str | None, typer.Option(help="Only what this actor has done.")] = None,
     after: Annotated[int, typer.Option(min=0, help="Only events after this number.")] = 0,
-    last: Annotated[int, typer.Option(min=1, help="The newest so many rows.")] = 30,
+    last: Annotated[int, typer.Option(min=1, help="How many rows, the newest.")] = 30,
     everything: Annotated[bool, typer.Option("--all", help="All rows.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a column per knob.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

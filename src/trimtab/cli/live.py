@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import typer
 
@@ -66,6 +66,9 @@ def tell(
     correct: Annotated[
         bool, typer.Option("--correct", help="Replace what was told; METRIC= takes it back.")
     ] = False,
+    control: Annotated[
+        bool, typer.Option("--control", help="It was measured in the control arm.")
+    ] = False,
     actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
@@ -73,7 +76,8 @@ def tell(
     """Record what a decision led to, all at once or in parts; twice the same has no effect."""
     measured = {name: _measured(text) for name, text in _pairs(metrics or [], "metric").items()}
     with _tuner(spec, storage, actor=actor) as tuner:
-        receipt = tuner.tell(decision, measured, count=count, correct=correct)
+        arm: Literal["control"] | None = "control" if control else None
+        receipt = tuner.tell(decision, measured, count=count, correct=correct, arm=arm)
     said = "all of it was told before" if receipt.repeated else "recorded"
     _print(receipt, as_json, lambda: f"{receipt.id}: {said}")
 
@@ -172,11 +176,17 @@ def resume(
 
 
 def rollback(
-    spec: SpecPath, actor: Actor = None, storage: Storage = None, as_json: Json = False
+    spec: SpecPath,
+    best: Annotated[
+        bool, typer.Option("--best", help="To the good state of the least known loss.")
+    ] = False,
+    actor: Actor = None,
+    storage: Storage = None,
+    as_json: Json = False,
 ) -> None:
     """Go back to the last good state with the next decisions, and pause there."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.rollback()
+        tuner.rollback(best=best)
         _status(tuner, as_json)
 
 

@@ -11,7 +11,9 @@ import typer
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help="single-clique, heterogeneous, adult, fairness or all."),
+        typer.Argument(
+            metavar="EXPERIMENT", help="single-clique, heterogeneous, adult, fairness or all."
+        ),
     ] = "all",
     out: Annotated[
         Path, typer.Option(help="Folder for report.html, results.json and figures/.")

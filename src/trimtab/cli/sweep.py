@@ -9,7 +9,9 @@ import typer
 
 
 def sweep(
-    spec: Annotated[Path, typer.Argument(help="The TOML file that describes the sweep.")],
+    spec: Annotated[
+        Path, typer.Argument(metavar="SWEEP", help="The TOML file that describes the sweep.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(

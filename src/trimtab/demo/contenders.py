@@ -28,7 +28,7 @@ NOISE = 0.1
 MOVE_COST = 2.0  # of turning one knob across its whole range: a little more than a round's loss
 REG = 0.01
 ROUND = timedelta(minutes=15)
-SEARCHED = 3  # Optuna searches for one round in so many, then stays at the best it has seen
+SEARCHED = 3  # Optuna searches for one round in three, then stays at the best it has seen
 
 
 def service() -> tuple[Spec, World]:
@@ -41,7 +41,7 @@ def service() -> tuple[Spec, World]:
 def tuned(
     spec: Spec, world: World, *, horizon: int, seed: int, advance: Callable[[int], None]
 ) -> Iterator[Tuner]:
-    """A live tuner with a journal of its own, after so many rounds; the journal goes with it."""
+    """A live tuner with a journal of its own, after its rounds; the journal goes with it."""
     rng = np.random.default_rng(seed)
     now = datetime.now(UTC) - horizon * ROUND
     names = [objective.name for objective in spec.objectives]
@@ -70,7 +70,7 @@ def linucb(spec: Spec, world: World, *, horizon: int, seed: int) -> Rounds:
     radius = Confidence(sigma=NOISE, norm=world.norms)
     policy = LinUCB(world.problem, start=spec.start, radius=radius, reg=REG)
     trace = play(policy, world, horizon=horizon, seed=seed)
-    return replace(rounds(trace, world=world, name="LinUCB"), knobs=axes_of(spec), metrics=())
+    return replace(rounds(trace, name="LinUCB"), knobs=axes_of(spec), metrics=())
 
 
 def optuna_is_here() -> bool:

@@ -31,7 +31,7 @@ def on_graph(problem: Problem, graph: Graph) -> Problem:
         basis=problem.basis,
         domain=problem.domain.unbound(),
         weights=problem.weights,
-        move_cost=problem.move_cost,
+        **problem.prices,
     )
 
 

@@ -16,14 +16,17 @@ def decide(
     tuner_state: TunerState, learned: Learned, client: str | None, now: int
 ) -> dict[str, Any]:
     """What a `decide` event says: a function of the events before it, the client and the time."""
-    reason, wanted, notes = _wanted(tuner_state, learned)
+    reason, goal, notes = wanted(tuner_state, learned)
     round, here = tuner_state.round + 1, tuner_state.state
     state = here
-    if wanted != here:
-        careful = reason == "move" and bool(tuner_state.guardrails)
-        state, held = limited(tuner_state, wanted, now=now, round=round, way_back=careful)
-        forced = tuner_state.forced_move is not None
-        unsafe = [] if forced or state == here else learned.safety.unsafe(state)
+    exceeded: list[str] = []
+    if goal != here:
+        forced_move = tuner_state.forced_move
+        over = forced_move is not None and forced_move.by_guardrail
+        state, held, exceeded = limited(tuner_state, goal, now=now, round=round, over_budget=over)
+        unsafe = []
+        if forced_move is None and state != here:
+            unsafe = learned.safety.unsafe(state)
         if unsafe:
             state, held = here, [f"{rule} may not hold there" for rule in unsafe]
         notes += held
@@ -39,13 +42,13 @@ def decide(
     }
     forced_move = tuner_state.forced_move
     if forced_move is not None and forced_move.kind != "manual":
-        payload["done"] = _arrived(state, wanted, notes)
+        payload["done"] = _arrived(state, goal, notes)
     if tuner_state.shadow:
         if state != here:
             payload["proposal"] = state
         payload["reason"], state = "hold", here
     elif tuner_state.spec.mode == "approve" and forced_move is None:
-        asked, said = submitted(tuner_state, reason, wanted, state, now=now, round=round)
+        asked, said = submitted(tuner_state, reason, goal, state, now=now, round=round)
         if state != here:
             payload["reason"], state = "hold", here
         payload |= asked
@@ -54,6 +57,7 @@ def decide(
         payload["since"] = tuner_state.deployed
     else:
         payload |= {"state": state, "from": here}
+    notes += exceeded
     steady_at, steady_round = tuner_state.settled(state, now, round)
     if now < steady_at or round < steady_round:
         payload["settling"] = True
@@ -66,7 +70,7 @@ def decide(
     return payload
 
 
-def _wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, list[str]]:
+def wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, list[str]]:
     """Who wants what, and why it may have to wait."""
     here, forced_move = tuner_state.state, tuner_state.forced_move
     if forced_move is not None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from datetime import datetime, timedelta
+from typing import Any, Literal, Self
 
+from trimtab.live.helping import Helping, Noise, helping_of, noise_of, posterior_of
+from trimtab.live.obstacles import Obstacle, obstacles_of
 from trimtab.live.state.approval import expired
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import room
 from trimtab.live.state.learned import Learned
 from trimtab.live.state.tuner_state import TunerState
+from trimtab.live.store.event import EPOCH
 
+SCHEMA = "trimtab.status/1"
 Mode = Literal["tuning", "paused", "manual", "rollback"]
 
 
@@ -41,12 +46,45 @@ class Status:
     rollbacks: int
     events: int
     next_review: int | None
+    helping: Helping | None  # None before anything can be said
+    obstacles: tuple[Obstacle, ...]  # what holds the next decision back
+    noise: Mapping[str, Noise]  # by objective, as learned
+    alarms: int  # looks because the system seemed to have changed
+    last_alarm: datetime | None
+    cuts: Mapping[str, int]  # looks before which wild measurements of an objective were cut
+    unanswered: int  # decisions of the last thousand of which nothing was told
     certificate: float  # a bound on the regret so far
     certified: bool
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain data, for other programs."""
-        return asdict(self) | {"waits": list(self.waits)}
+        alarm = self.last_alarm
+        return (
+            {"schema": SCHEMA}
+            | asdict(self)
+            | {
+                "waits": list(self.waits),
+                "obstacles": [asdict(each) | {"text": str(each)} for each in self.obstacles],
+                "last_alarm": None if alarm is None else alarm.isoformat(),
+            }
+        )
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The status that `to_dict` has made plain; fields of a later version are passed over."""
+        known = {name: plain[name] for name in cls.__dataclass_fields__}
+        helping, alarm = plain["helping"], plain["last_alarm"]
+        held = [{k: x for k, x in each.items() if k != "text"} for each in plain["obstacles"]]
+        return cls(
+            **known
+            | {
+                "waits": tuple(plain["waits"]),
+                "helping": None if helping is None else Helping(**helping),
+                "obstacles": tuple(Obstacle(**each) for each in held),
+                "noise": {name: Noise(**each) for name, each in plain["noise"].items()},
+                "last_alarm": None if alarm is None else datetime.fromisoformat(alarm),
+            }
+        )
 
     def __str__(self) -> str:
         """A few lines for people."""
@@ -57,11 +95,21 @@ class Status:
             f"{self.rollbacks:,} rollbacks, {self.events:,} events",
             "  values: " + _listed(self.values),
         ]
+        if self.helping is not None:
+            lines.append(f"  {self.helping}")
+            lines.append(f"  price of all moves so far: {self.helping.paid:.3g}")
         if self.goal is not None:
             lines.append("  goal:   " + _listed(self.goal))
         if self.proposal is not None:
             lines.append(f"  waits for approval of {self.proposed_by}: {_listed(self.proposal)}")
-        lines += [f"  {note}" for note in self.waits]
+        if self.obstacles:
+            lines += [f"  {each}" for each in self.obstacles]
+        elif self.mode == "tuning":
+            lines += [f"  {note}" for note in self.waits]
+        if self.alarms:
+            lines.append(f"  {self.alarms:,} alarms, the last {self.last_alarm:%Y-%m-%d %H:%M} UTC")
+        for name, each in self.noise.items():
+            lines.append(f"  {name}: one measurement is off by {each.noise:.3g}, as learned")
         for rule, holds in self.constraints.items():
             word = {True: "holds", False: "BROKEN", None: "not judged yet"}[holds]
             lines.append(f"  {rule}: {word}")
@@ -84,9 +132,9 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
     ):
         proposal = None
     certificate = learned.policy.certificate
-    careful = forced_move is None and bool(tuner_state.guardrails)
+    over = forced_move is not None and forced_move.by_guardrail
     rooms = [
-        room(tuner_state, j, now, tuner_state.round + 1, way_back=careful)[0]
+        room(tuner_state, j, now, tuner_state.round + 1, over_budget=over)[0]
         for j in range(len(spec.knobs))
     ]
     return Status(
@@ -96,7 +144,7 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         shadow=tuner_state.shadow,
         values=spec.values(tuner_state.state),
         goal=None if goal is None or goal == tuner_state.state else spec.values(goal),
-        good=spec.values(tuner_state.good[-1]) if tuner_state.good else None,
+        good=spec.values(tuner_state.good[-1].state) if tuner_state.good else None,
         proposal=None if proposal is None else spec.values(proposal.state),
         proposed_by=None if proposal is None else id_of(spec.name, proposal.number),
         waits=tuple(waits(tuner_state)),
@@ -117,6 +165,15 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         rollbacks=tuner_state.rollbacks,
         events=tuner_state.number,
         next_review=learned.review,
+        helping=helping_of(tuner_state, posterior_of(learned)),
+        obstacles=tuple(obstacles_of(tuner_state, learned, now=now)),
+        noise=noise_of(tuner_state, learned),
+        alarms=tuner_state.alarms,
+        last_alarm=(
+            EPOCH + timedelta(microseconds=tuner_state.last_alarm) if tuner_state.alarms else None
+        ),
+        cuts=tuner_state.cuts,
+        unanswered=sum(not trial.answered for trial in tuner_state.trials.values()),
         certificate=certificate.bound,
         certified=certificate.certified,
     )

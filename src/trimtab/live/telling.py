@@ -30,9 +30,16 @@ class Receipt:
 
 
 def entries_of(
-    known: Known, told: Mapping[str, Plain], gone: Iterable[str], *, correct: bool
+    known: Known,
+    told: Mapping[str, Plain],
+    gone: Iterable[str],
+    *,
+    correct: bool,
+    answers: bool = True,
 ) -> list[Entry]:
     """The events that a tell amounts to: what was not told yet, and what is corrected.
+
+    A tell `answers` the decision even if it says nothing, unless it is of the control arm.
 
     Raises:
         Conflict: something else was told before, and this is no correction.
@@ -48,7 +55,7 @@ def entries_of(
             "right, send it as a correction"
         )
     entries: list[Entry] = []
-    if fresh or not known.answered:
+    if fresh or (answers and not known.answered):
         payload: dict[str, Any] = {"decision": known.number, "metrics": fresh}
         late = {} if known.late is None else {"late": known.late}
         entries.append(("tell", payload | late))

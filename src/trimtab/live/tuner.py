@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from trimtab import __version__
 from trimtab.arrays import whole
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput, NotFound, TrimtabError
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.history import HistoryRow, Source
@@ -23,7 +24,7 @@ from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
 from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
-from trimtab.live.state.measurement import plain_metrics
+from trimtab.live.state.measurement import CONTROL, plain_metrics
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.status import Status, status_of
@@ -46,6 +47,7 @@ Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at 
 Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
 
 
+@displayed
 class Tuner:
     """A tuner of a live system: `ask` for values, `tell` what they led to.
 
@@ -182,6 +184,10 @@ class Tuner:
 
         self._act(plan)
 
+    def __repr__(self) -> str:
+        state = self._projection.tuner_state
+        return f"<Tuner {self.name!r}: {state.round:,} rounds, {state.changes:,} moves>"
+
     # The two verbs.
 
     def ask(self, client_id: str | None = None, *, actor: str | None = None) -> Decision:
@@ -216,6 +222,7 @@ class Tuner:
         *,
         count: int | Mapping[str, int] = 1,
         correct: bool = False,
+        arm: Literal["control"] | None = None,
         actor: str | None = None,
     ) -> Receipt:
         """Record what a decision led to: all at once or in parts, late, in any order.
@@ -226,6 +233,8 @@ class Tuner:
                 it is missing.
             count: of how many rounds each is the mean; one number, or one by name.
             correct: replace what was told before; None takes it back.
+            arm: "control" if this was measured meanwhile in the share of the traffic that stays at
+                the start state, in a spec with ``control = true``.
             actor: who tells it.
 
         Raises:
@@ -238,8 +247,14 @@ class Tuner:
         def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             told = plain_metrics(tuner_state.spec, metrics, count)
             gone = [name for name in metrics if name not in told]
+            if arm is not None:
+                if arm != "control" or not tuner_state.spec.control:
+                    said = "the spec has none; write control = true" if arm == "control" else ""
+                    raise InvalidInput(f"arm = {arm!r}: " + (said or "give 'control', or leave it"))
+                told = {CONTROL + name: x for name, x in told.items()}
+                gone = [CONTROL + name for name in gone]
             known = history.known(tuner_state, number, read, self.name)
-            return entries_of(known, told, gone, correct=correct)
+            return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         events = self._act(plan, actor)
         return Receipt(id=decision_id, events=tuple(event.number for event in events))
@@ -274,13 +289,22 @@ class Tuner:
         """Tune again from where the system is now: nothing moves until the next look."""
         self._act(lambda tuner_state, read, now: commands.resume(tuner_state), actor, why)
 
-    def rollback(self, *, actor: str | None = None, why: str | None = None) -> None:
+    def rollback(
+        self, *, best: bool = False, actor: str | None = None, why: str | None = None
+    ) -> None:
         """Go back to the last good state other than this one, within the guards, and pause there.
 
+        The same call again has no effect before `resume`.
+
+        Args:
+            best: whether to go to the good state of the least known loss instead.
+            actor: who wants it.
+            why: and why.
+
         Raises:
-            Conflict: no other good state is known.
+            Conflict: no such good state is known.
         """
-        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state), actor, why)
+        self._act(lambda tuner_state, read, now: commands.rollback(tuner_state, best), actor, why)
 
     def approve(
         self, decision_id: str, *, actor: str | None = None, why: str | None = None
@@ -481,6 +505,12 @@ class Tuner:
                 )
                 self._saved = self._projection.number
             self._step("after snapshot")
+
+    def plot(self) -> Any:
+        """The knobs over the rounds, as `plot.knobs` draws them."""
+        from trimtab import plot  # a room to the right, at its first use
+
+        return plot.knobs(self)
 
     def close(self) -> None:
         """End the connection to the journal, unless others share it."""

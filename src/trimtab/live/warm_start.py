@@ -14,7 +14,7 @@ from trimtab.arrays import real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.faults import shown
 from trimtab.live.spec.spec import Spec
-from trimtab.live.state.measurement import lesson_of
+from trimtab.live.state.measurement import MOST, lesson_of
 from trimtab.live.store.event import Draft, canonical
 from trimtab.registry import suggestion
 
@@ -38,7 +38,7 @@ def rows_of(
         if name not in columns:
             raise InvalidInput(
                 f"the table has no column {name!r}; it needs {', '.join(needed)}, and may have "
-                "time and noise"
+                "time, noise and count"
             )
     sums: dict[tuple[float, ...], dict[int, list[float]]] = {}  # weight, weighted losses
     taken = 0
@@ -86,7 +86,10 @@ def _observations(
             sem = None if isnan(noise) else noise
             if sem is not None and sem <= 0.0:
                 raise InvalidInput(f"noise = {sem:g}; it must be above 0")
-            losses, counts = lesson_of(spec, {metric: [mean, sem, 1]})
+            count = _number(columns, "count", row) if "count" in columns else 1
+            if not isinstance(count, int) or not 1 <= count <= MOST:
+                raise InvalidInput(f"count = {count:g}; give a whole number from 1 to {MOST:,}")
+            losses, counts = lesson_of(spec, {metric: [mean, sem, count]})
         except InvalidInput as error:
             raise InvalidInput(f"row {row + 1} of the table: {error}") from None
         i = objectives.index(metric)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from trimtab.arrays import Array, ArrayLike, Ints, per_item, read_only
+from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, read_only
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Basis, Monomials, Quadratic
 from trimtab.model.bases.fourier import Fourier
 from trimtab.model.domain import Box, Domain
 from trimtab.model.graph import Graph
+from trimtab.model.toll import Norm, Toll
 
 PROBES = 16  # states at which two bases are told apart
 POWERS = 6  # of the default basis
 
 
+@displayed
 class Problem:
     """Knobs, criteria and the features between them: everything a policy may know beforehand.
 
     The total loss is the sum of the criteria's losses, each times its weight. A
-    move from s to s' costs ``sum_j move_cost[j] * |s'_j - s_j|``.
+    move from s to s' costs ``sum_j move_cost[j] * |s'_j - s_j|``, or the Euclidean length of
+    these products, and `switch_cost` whatever its length.
 
     >>> import trimtab as tt
     >>> graph = tt.Graph.from_edges(3, [(0, 1), (1, 2)])
@@ -36,6 +41,8 @@ class Problem:
         domain: where the knobs may be; every knob in [0, 1] by default.
         weights: how much each criterion counts, all positive; 1 each by default.
         move_cost: the price of moving a knob by 1, one number or one per knob.
+        move_norm: "l1" if the prices of several knobs add up, "l2" for the length of the move.
+        switch_cost: the price of any move, however short.
     """
 
     def __init__(
@@ -46,6 +53,8 @@ class Problem:
         domain: Domain | None = None,
         weights: ArrayLike | None = None,
         move_cost: ArrayLike = 0.0,
+        move_norm: Norm = "l1",
+        switch_cost: float = 0.0,
     ) -> None:
         if not isinstance(graph, Graph):
             raise InvalidInput(f"graph is a {type(graph).__name__}; build it with tt.Graph")
@@ -71,6 +80,13 @@ class Problem:
         self.move_cost: Array = read_only(
             per_item(move_cost, graph.knobs, "move_cost", "knob", low=0.0, strict=False)
         )
+        if move_norm not in ("l1", "l2"):
+            raise InvalidInput(f"move_norm = {move_norm!r}; choose 'l1' or 'l2'")
+        self.toll = Toll(
+            per_knob=self.move_cost,
+            norm=move_norm,
+            switch=number(switch_cost, "switch_cost", low=0.0, strict=False),
+        )
         self.all_criteria: Ints = read_only(np.arange(graph.criteria))
 
     @property
@@ -92,6 +108,12 @@ class Problem:
             return bool(np.logical_or.reduceat(constant, self.features.offsets[:-1]).all())
         return isinstance(self.features, Fourier)
 
+    @property
+    def prices(self) -> dict[str, Any]:
+        """What moves cost, as arguments for another problem."""
+        toll = self.toll
+        return {"move_cost": toll.per_knob, "move_norm": toll.norm, "switch_cost": toll.switch}
+
     def phi(self, state: Array) -> Array:
         """The features of all criteria at a state, as one flat vector."""
         if state.shape != (self.knobs,):
@@ -108,8 +130,10 @@ class Problem:
         The basis enters through its features at some fixed states, so that bases
         made of Python functions count as well.
         """
-        graph, domain = self.graph, self.domain
+        graph, domain, toll = self.graph, self.domain, self.toll
         digest = hashlib.sha256()
+        if toll.norm != "l1" or toll.switch:
+            digest.update(f"{toll.norm} {toll.switch!r}".encode())
         rng = np.random.default_rng(0)
         probes = [domain.sample(rng) for _ in range(PROBES)]
         centres = np.empty(0, np.int64) if graph.centres is None else graph.centres

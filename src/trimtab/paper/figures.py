@@ -21,6 +21,7 @@ GREY, ORANGE, BLUE, GREEN, RED = "#6e6e6e", "#d55e00", "#0072b2", "#007a5a", "#a
 INK = "#111111"  # of published numbers and of bounds
 PANEL = (4.6, 3.3)  # inches
 DPI = 160
+LANE = 0.78  # of the distance between two lanes: their height
 STYLE: Any = {
     "axes.edgecolor": "#555555",
     "axes.grid": True,
@@ -110,6 +111,24 @@ def label_ends(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
             va="center",
             annotation_clip=False,
         )
+
+
+def lanes(axes: Axes, names: Sequence[str], colours: Sequence[str]) -> None:
+    """Make room for a lane each, from the top; `in_lane` gives the heights of values in one."""
+    axes.set_yticks([in_lane(j, 0.5) for j in range(len(names))], list(names))
+    for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
+        label.set_color(colour)
+    axes.grid(visible=False, axis="y")
+    for j in range(len(names)):
+        for end in (0.0, 1.0):
+            axes.axhline(in_lane(j, end), color="#dddddd", linewidth=0.8, zorder=0)
+    axes.set_ylim(in_lane(len(names) - 1, 0.0) - 0.12, in_lane(0, 1.0) + 0.12)
+    axes.tick_params(axis="y", length=0)
+
+
+def in_lane(j: int, share: Any) -> Any:
+    """The height of a value in lane j, where 0 is the lower and 1 the upper end of its range."""
+    return LANE * share - j
 
 
 def png(canvas: Canvas) -> bytes:

@@ -46,7 +46,7 @@ def _summary(results: Sequence[Judged]) -> str:
 
 
 def _section(result: Judged, drawn: Mapping[str, bytes]) -> str:
-    body = page.paragraph(result.question)
+    body = page.emphasised(result.conclusion) + page.paragraph(result.question)
     body += page.heading("Settings") + _settings(result.settings)
     body += "".join(_figure(figure, drawn[figure.name]) for figure in result.figures)
     if result.comparisons:

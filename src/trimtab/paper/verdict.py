@@ -60,6 +60,18 @@ class Judged(Result, Protocol):
         """The verdict on every published number, by its name."""
         return verdicts(self.comparisons, self.settings)
 
+    @property
+    def conclusion(self) -> str:
+        """What came of the published numbers, in one sentence."""
+        kinds = [verdict.kind for verdict in self.verdicts.values()]
+        counts = {kind: kinds.count(kind) for kind in ("reproduces", "under other settings")}
+        none = len(kinds) - sum(counts.values())
+        return (
+            f"Of {len(kinds)} published numbers {counts['reproduces']} reproduce, "
+            f"{counts['under other settings']} hold only under settings that the paper does not "
+            f"state, and {none} do not reproduce."
+        )
+
     @cached_property
     def together(self) -> list[str]:
         """The settings in which all numbers that the paper prints hold at once."""

@@ -11,6 +11,7 @@ from trimtab.plot.dependencies import graph
 from trimtab.plot.lanes import knobs
 from trimtab.plot.metrics import objectives
 from trimtab.plot.sources import rounds
+from trimtab.plot.summaries import league, sweep
 from trimtab.plot.table import Rounds
 from trimtab.plot.theme import dark
 
@@ -20,8 +21,10 @@ __all__ = [
     "dark",
     "graph",
     "knobs",
+    "league",
     "movement",
     "objectives",
     "responses",
     "rounds",
+    "sweep",
 ]

@@ -35,7 +35,7 @@ def cost(source: Source | Mapping[str, Source]) -> Any:
         if table.stay is None or table.saved is None:
             raise InvalidInput(
                 f"{name} never stayed at its start, so that nobody knows what that would have "
-                "cost; give plot.rounds(trace, world=world)"
+                "cost; draw a trace before it is written to a file, which keeps no world"
             )
         x, y = _sums(table, table.saved, (table.stay - table.loss))
         colour = theme.RUNS[place % len(theme.RUNS)]

@@ -29,8 +29,8 @@ def graph(
     """The dependency graph; of a run, with how often each knob was moved.
 
     Args:
-        source: a `Graph`, a `Problem`, a policy or a world, a `Spec` or its path, a `Tuner`, or
-            `plot.rounds(trace, world=world)`.
+        source: a `Graph`, a `Problem`, a policy or a world, a `Spec` or its path, a `Tuner` or a
+            `Trace`.
         knobs: names for the knobs of what has none.
         objectives: the same of objectives.
     """
@@ -110,8 +110,8 @@ def _parts(source: Source, knobs: Sequence[str] | None, objectives: Sequence[str
     table = rounds(source)
     if not table.objectives:
         raise InvalidInput(
-            "a Trace alone does not say which objective reads what; give "
-            "plot.rounds(trace, world=world)"
+            "this trace has no world to say which objective reads what: convex losses have no "
+            "objectives, and a trace from a file has no world"
         )
     turned = np.count_nonzero(table.steps, axis=0).tolist()
     notes = [f"moved {n:,} time{'s' * (n != 1)}" for n in turned]

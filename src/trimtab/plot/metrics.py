@@ -21,14 +21,14 @@ def objectives(source: Source, *, show: list[str] | None = None) -> Any:
     """The metrics over the rounds, a lane each: points, the mean at each state, noise, limits.
 
     Args:
-        source: a `Tuner`, a spec or its path, or `plot.rounds(trace, world=world)`.
+        source: a `Trace`, a `Tuner`, a spec or its path.
         show: the metrics to draw, by name; all by default.
     """
     table = rounds(source)
     if not table.metrics:
         raise InvalidInput(
-            "a Trace alone does not say what each objective was; give "
-            "plot.rounds(trace, world=world)"
+            "this trace has no world to say what each objective was: convex losses have no "
+            "objectives, and a trace from a file has no world"
         )
     shown = [metric for metric in table.metrics if show is None or metric.name in show]
     figure = theme.lanes([metric.title for metric in shown])

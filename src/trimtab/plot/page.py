@@ -63,7 +63,7 @@ footer { margin-top: 3rem; padding-top: .75rem; border-top: 1px solid var(--rule
 @media print { :root { --ink: #000; --paper: #fff; --faint: #444; --rule: #bbb; --band: #fff;
     --link: #000; --good: #004d31; --fair: #5c3900; --bad: #7a1010; }
   html { font-size: 10pt; } body { max-width: none; padding: 0; }
-  .scroll { overflow: visible; } table { font-size: 7.6pt; }
+  .scroll { overflow: visible; } pre { white-space: pre-wrap; } table { font-size: 7.6pt; }
   .n, .short { white-space: normal; }
   details::details-content { content-visibility: visible; }
   figure, tr, li { break-inside: avoid; } h2, h3, caption { break-after: avoid; }
@@ -136,6 +136,11 @@ def heading(text: str) -> str:
 def paragraph(text: str) -> str:
     """A paragraph of plain text."""
     return f"<p>{escape(text)}</p>"
+
+
+def emphasised(text: str) -> str:
+    """A paragraph that readers in a hurry should find."""
+    return f"<p><strong>{escape(text)}</strong></p>"
 
 
 def bullets(items: Sequence[str]) -> str:

@@ -69,6 +69,8 @@ def _lead(table: Rounds, status: Status, moves: Sequence[Move]) -> str:
         return "No decision has been made yet."
     rows = f"{table.horizon:,} round{'s' * (table.horizon != 1)}"
     said = worth("It", table) if table.saved is not None else ""
+    if status.helping is not None:
+        said += f" Now: {status.helping}."
     return f"{status.name} is {status.mode}: {rows}, {summary(moves)}. {said}".strip()
 
 
@@ -187,8 +189,13 @@ def _health(table: Rounds, status: Status) -> str:
     body = page.table("Metrics", ("metric", "told", "of all rounds", "noise of one"), rows)
     if rules:
         body += page.table("Rules", ("rule", "when last judged"), rules)
-    counts = (
-        f"{status.rollbacks:,} rollbacks, {status.corrections:,} corrections, "
-        f"{len(status.open):,} open decision{'s' * (len(status.open) != 1)}."
-    )
-    return body + page.paragraph(counts)
+    alarm = "" if status.last_alarm is None else f", the last {status.last_alarm:%Y-%m-%d %H:%M}"
+    cut = ", ".join(f"{name} {n:,} time{'s' * (n != 1)}" for name, n in status.cuts.items() if n)
+    lines = [
+        f"Alarms, because the system seemed to have changed: {status.alarms:,}{alarm}.",
+        f"Wild measurements were cut: {cut}." if cut else "No wild measurement was cut.",
+        f"Decisions of which nothing was told: {status.unanswered:,}.",
+        f"Rollbacks: {status.rollbacks:,}. Corrections of what was told: {status.corrections:,}.",
+    ]
+    held = [f"Held back: {each}" for each in status.obstacles]
+    return body + page.bullets([*held, *lines])

@@ -34,7 +34,6 @@ REASONS: dict[str, Kind] = {
 def rounds(
     source: Source,
     *,
-    world: World | None = None,
     knobs: Sequence[str] | None = None,
     objectives: Sequence[str] | None = None,
     name: str | None = None,
@@ -45,13 +44,12 @@ def rounds(
     >>> world = tt.worlds.quadratic(tt.Graph.from_edges(2, [(0, 1)]), seed=4)
     >>> policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5, 0.5])
     >>> trace = tt.play(policy, world, horizon=50, seed=1)
-    >>> table = rounds(trace, world=world, knobs=["mix", "rate"])
+    >>> table = rounds(trace, knobs=["mix", "rate"])
     >>> table.horizon, [knob.name for knob in table.knobs], len(table.metrics)
     (50, ['mix', 'rate'], 2)
 
     Args:
         source: a `Trace`, a `Tuner`, a `Spec` or the path of one whose journal is read.
-        world: where a trace was played; it knows the loss of each objective.
         knobs: names for the knobs of a trace.
         objectives: names for the objectives of a trace.
         name: of the run, in legends.
@@ -61,7 +59,7 @@ def rounds(
     from trimtab.sim import Trace
 
     if isinstance(source, Trace):
-        return _of_trace(source, world, knobs, objectives, name or "this run")
+        return _of_trace(source, knobs, objectives, name or "this run")
     with tuner_of(source) as tuner:
         return _of_tuner(tuner, name or "trimtab")
 
@@ -99,7 +97,6 @@ def tuner_of(source: Source) -> Iterator[Tuner]:
 
 def _of_trace(
     trace: Trace,
-    world: World | None,
     knobs: Sequence[str] | None,
     objectives: Sequence[str] | None,
     name: str,
@@ -110,9 +107,10 @@ def _of_trace(
         KnobAxis(name=label, price=float(price))
         for label, price in zip(labels, trace.prices.tolist(), strict=True)
     )
-    stay = None
+    world, stay = trace.world, None
     if world is not None:
-        stay = np.full(trace.ends.size, world.loss(trace.start))
+        then = (world.at(max(end, 1))[0] for end in trace.ends.tolist())
+        stay = np.array([each.loss(np.array(trace.start)) for each in then])
     elif trace.offsets[1] == 0:  # the first stretch is at the start
         stay = np.full(trace.ends.size, trace.rates[0])
     first = trace.ends - trace.lengths + 1
@@ -122,7 +120,7 @@ def _of_trace(
     return Rounds(
         name=name,
         knobs=axes,
-        metrics=() if world is None else _expected(world, states, objectives),
+        metrics=() if world is None else _expected(trace, world.at(1)[0], objectives),
         start=trace.start,
         first=first,
         count=trace.lengths,
@@ -142,10 +140,10 @@ def _kind(record: Record | None, moved: bool) -> Kind:
     return "improve" if record.improves else "learn"
 
 
-def _expected(world: World, states: Array, names: Sequence[str] | None) -> tuple[Metric, ...]:
+def _expected(trace: Trace, world: World, names: Sequence[str] | None) -> tuple[Metric, ...]:
     problem = world.problem
     labels = names_of(names, problem.criteria, "objective")
-    losses = np.array([world.mean(state) for state in states])
+    losses = trace.losses
     scales = np.broadcast_to(world.noise.scales(problem.graph), (problem.criteria,))
     return tuple(
         Metric(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 
 from trimtab.arrays import NOBODY, Array, ArrayLike, Ints
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.problem import Problem
 from trimtab.policies.learner import Certificate, Learner
@@ -33,6 +34,7 @@ class Told:
     cut: Ints = field(default_factory=NOBODY.view)  # and those of which a loss was cut
 
 
+@displayed
 class Policy(Protocol):
     """A policy: `ask` reads the state to play, `tell` is the one write.
 
@@ -43,6 +45,10 @@ class Policy(Protocol):
     learner: Learner
     _own: ClassVar[tuple[str, ...]]  # what the policy itself remembers, beside the learner
     _memory: ClassVar[type[Learner]] = Learner  # what remembers everything else
+
+    def __repr__(self) -> str:
+        state = np.array2string(self.ask(), precision=4, threshold=8, edgeitems=3)
+        return f"{type(self).__name__}({self.problem.graph!r}, rounds={self.rounds}, state={state})"
 
     @property
     def problem(self) -> Problem:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab.arrays import Array, Ints
+from trimtab.display import displayed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@displayed
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Record:
     """A look at the state: what brought it about, what was weighed, and what came of it.
 
@@ -57,6 +59,9 @@ class Record:
             f"{verb} {gain:.3g} a round, {gain * self.rounds:.3g} over {self.rounds:,} "
             f"round{'s' * (self.rounds != 1)}, and costs {self.price:.3g}"
         )
+
+    def __repr__(self) -> str:
+        return f"<Record: {self}>"
 
     def __str__(self) -> str:
         """One line for people."""

@@ -11,6 +11,7 @@ from trimtab.errors import InvalidInput
 from trimtab.learn import NEVER, Confidence, Prior
 from trimtab.model.domain import BoundBox, BoundDomain
 from trimtab.model.problem import Problem
+from trimtab.model.toll import Toll
 from trimtab.policies import alarm as alarms
 from trimtab.policies.base import Cause, Told
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
@@ -88,6 +89,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             at the deployed state.
         memory: H, let data lose 1/H of their weight in every round, for worlds that drift; by
             default nothing is forgotten.
+        window: W, let only the last W rounds count, and look at least so often: what drifts is
+            forgotten whole instead of little by little. It goes with a radius.
         rho: how far from optimal a smaller move may be, in widths.
         certify: prove a lower bound at every look, down to a gap of this share of the width.
         alarm: whether to watch for changes; by default, but not with a fixed radius.
@@ -121,6 +124,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         review: bool = True,
         period: int | None = None,
         memory: int | None = None,
+        window: int | None = None,
         rho: float = 0.0,
         certify: float | None = None,
         alarm: bool | None = None,
@@ -132,6 +136,12 @@ class SteadyGraphLinUCB(LazyPolicy):
         )
         self.period = NEVER if period is None else whole(period, "period", low=1)
         H = NEVER if memory is None else whole(memory, "memory", low=2)
+        W = NEVER if window is None else whole(window, "window", low=2)
+        if W < NEVER and (H < NEVER or radius is None):
+            raise InvalidInput(
+                "window goes with a radius and without memory: give radius=..., and one of the two"
+            )
+        self.period = min(self.period, W)
         self._until, self._gain, self._next_check, self._checks = NEVER, 0.0, NEVER, 0
         self._caution = 0
         if cold_start is None:
@@ -149,6 +159,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         )
         if H < NEVER:
             self.learner.fade(H)
+        if W < NEVER:
+            self.learner.slide(W)
         watchable = alarms.watchable(self.learner.lcb.radius)
         if alarm and not watchable and self.learner.prior is None:
             raise InvalidInput(
@@ -205,7 +217,8 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _listen(self) -> Ints:
         """The criteria whose losses in this epoch contradict what was known before it."""
-        self.learner.settle()
+        if self.learner.owed is not None:
+            self.learner.settle()
         self._checks += 1
         begun = self._last_global
         self._next_check = begun + 2 * (self.learner.clock - begun)
@@ -239,7 +252,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         means, widths = there if knobs.size else here
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
-        fades = learner.estimators.memory < NEVER
+        fades = learner.estimators.memory < NEVER or learner.window is not None
         gathered = float(stats.gain.sum())
         information = float(stats.since.sum()) if fades else gathered - self._gain
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=certified)
@@ -253,7 +266,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             gain=gain,
             expected=expected,
             rounds=rounds,
-            price=float(learner.problem.move_cost @ np.abs(weighed - before)),
+            price=learner.problem.toll.of(before, weighed),
             gap=value - lower,
             certified=certified and learner.lcb.radius.certified and not fades,
             knobs=knobs,
@@ -274,27 +287,27 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _weighed(self, criteria: Ints) -> tuple[Solution, Array, int]:
         """The best state were moves free, the one to take, and in how many rounds it pays."""
-        learner, price = self.learner, self.learner.problem.move_cost
+        learner, toll = self.learner, self.learner.problem.toll
         certify = None if self.certify == np.inf else self.certify
         domain = learner.reachable(self._reach())
         free = learner.solve(learner.problem.all_criteria, domain=domain, certify=certify)
         rounds = self._rounds(learner.state) if learner.prior is None else self._limit()
         while True:
-            best = self._priced(free, price / rounds, domain)
+            best = self._priced(free, toll.over(rounds), domain)
             if self.rho > 0.0:
-                best = self._ladder(best, criteria, price / rounds)
+                best = self._ladder(best, criteria, toll.over(rounds))
             needed = self._rounds(best)
             if needed <= rounds:
                 break
             rounds = min(max(2 * rounds, needed), self._limit())
-        if learner.prior is not None and isinstance(domain, BoundBox):
+        if learner.prior is not None and isinstance(domain, BoundBox) and toll.norm == "l1":
             left = PRUNED * learner.lcb.width(best)
-            pruned = learner.lcb.pruned(best, learner.state, price / rounds, left)
+            pruned = learner.lcb.pruned(best, learner.state, toll.per_knob / rounds, left)
             best = pruned if learner.admits(pruned) else best
         prior = learner.estimators.prior
         if prior is not None and prior.least is not None:
             gain, _ = self._gains(learner.lcb.terms(learner.state), learner.lcb.terms(best))
-            if gain < float(price @ np.abs(best - learner.state)) / rounds:
+            if gain < toll.of(learner.state, best) / rounds:
                 best = learner.state  # the bound promises more than losses can give
         return free, best, rounds
 
@@ -322,21 +335,21 @@ class SteadyGraphLinUCB(LazyPolicy):
             return CAUTION
         return REACH * max(1.0, float(np.sqrt(self.learner.clock / REACH_ROUNDS)))
 
-    def _priced(self, free: Solution, price: Array, domain: BoundDomain) -> Array:
+    def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:
         """The best state when moving costs so much a round."""
         learner = self.learner
-        if not price.any():
+        if price.free:
             return free.state
         found = learner.solve(learner.problem.all_criteria, domain=domain, price=price)
-        toll = float(price @ np.abs(free.state - learner.state))
-        return free.state if free.value + toll < found.value else found.state
+        paid = free.value + price.of(learner.state, free.state)
+        return free.state if paid < found.value else found.state
 
-    def _ladder(self, best: Array, criteria: Ints, price: Array) -> Array:
+    def _ladder(self, best: Array, criteria: Ints, price: Toll) -> Array:
         """The smallest move that is as good as the best, up to rho widths."""
         learner, graph = self.learner, self.problem.graph
 
         def cost(state: Array) -> float:
-            return learner.lcb.value(state) + float(price @ np.abs(state - learner.state))
+            return learner.lcb.value(state) + price.of(learner.state, state)
 
         least = cost(best)
         rungs: list[Ints | None] = [None]

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING
 
 from trimtab import __version__
 from trimtab.errors import InvalidInput
+from trimtab.live.spec.connect.environment import expanded
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.opening import open_journal
 from trimtab.run.log import Log
 from trimtab.run.loop import Observer
-from trimtab.run.notices import Noticing
+from trimtab.run.notify.notices import Noticing
 from trimtab.run.shell import open_loop, play, play_once, reread, secrets_of, utc
 
 if TYPE_CHECKING:
     from trimtab.run.instruments import Instruments
-    from trimtab.run.webhooks import Webhooks
+    from trimtab.run.notify.webhooks import Webhooks
 
 
 def run_process(
@@ -59,7 +60,8 @@ def run_process(
     with ExitStack() as stack:
         journal = None
         if not dry:
-            journal = stack.enter_context(closing(open_journal(storage or spec.storage)))
+            url = expanded(storage or spec.storage, "storage")
+            journal = stack.enter_context(closing(open_journal(url)))
         instruments = None if metrics is None else _served(metrics, spec.name, stack)
         observers: list[Observer] = [] if instruments is None else [instruments]
         if journal is not None:
@@ -74,7 +76,7 @@ def run_process(
         log.info("began", version=__version__, once=once or None, dry=dry or None)
         webhooks = None
         if spec.webhooks and journal is not None:
-            from trimtab.run.webhooks import Webhooks
+            from trimtab.run.notify.webhooks import Webhooks
 
             webhooks = stack.enter_context(closing(Webhooks(spec, journal, clock=utc, log=log)))
             if instruments is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -89,10 +89,12 @@ class Client:
         *,
         count: int | Mapping[str, int] = 1,
         correct: bool = False,
+        arm: Literal["control"] | None = None,
     ) -> Receipt:
         """Record what a decision led to; see `Tuner.tell`."""
         told = {name: _plain(value) for name, value in metrics.items()}
         body = {"decision_id": decision_id, "metrics": told, "count": count, "correct": correct}
+        body |= {} if arm is None else {"arm": arm}
         plain = self._post("tell", body)
         return Receipt(id=plain["id"], events=tuple(plain["events"]))
 
@@ -114,9 +116,9 @@ class Client:
         """Tune again from where the system is now."""
         return self._ordered("resume", {"why": why})
 
-    def rollback(self, *, why: str | None = None) -> Status:
-        """Go back to the last good state other than this one, and pause there."""
-        return self._ordered("rollback", {"why": why})
+    def rollback(self, *, best: bool = False, why: str | None = None) -> Status:
+        """Go back to the last good state other than this one, or to the best; and pause there."""
+        return self._ordered("rollback", {"best": best, "why": why})
 
     def approve(self, decision_id: str, *, why: str | None = None) -> Status:
         """Carry out what a decision has proposed."""
@@ -270,7 +272,7 @@ def _decision(plain: Mapping[str, Any]) -> Decision:
 
 
 def _status(plain: Mapping[str, Any]) -> Status:
-    return _of(Status, plain, waits=tuple(plain["waits"]))
+    return Status.from_dict(plain)
 
 
 def _row(plain: Mapping[str, Any]) -> HistoryRow:

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 if TYPE_CHECKING:
+    from trimtab.serve.tables import Tables
     from trimtab.serve.tuners import OpenTuners
     from trimtab.serve.watch import Watch
 
@@ -18,7 +19,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 class Metrics:
     """Counts requests, and shows what is open. Labels are routes, never names from outside."""
 
-    def __init__(self, tuners: OpenTuners, watch: Watch) -> None:
+    def __init__(self, tuners: OpenTuners, watch: Watch, tables: Tables) -> None:
         self.registry = CollectorRegistry()
         labels = ("method", "route", "status")
         self.requests = Counter(
@@ -35,6 +36,7 @@ class Metrics:
             "trimtab_fleet_rounds", "Rounds run by workers.", ("outcome",), registry=self.registry
         )
         for name, words, value in (
+            ("trimtab_tuners", "Tuners in the store.", tables.count),
             ("trimtab_open_tuners", "Tuners in memory.", lambda: len(tuners)),
             ("trimtab_opened_tuners", "Tuners read from the store.", lambda: tuners.opened),
             ("trimtab_listeners", "Open event streams.", lambda: len(watch.listeners)),

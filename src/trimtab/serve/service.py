@@ -40,7 +40,7 @@ class Service:
             clock=clock,
         )
         self.watch = Watch(self.tables, seconds=settings.poll, most=settings.streams)
-        self.metrics = Metrics(self.tuners, self.watch)
+        self.metrics = Metrics(self.tuners, self.watch, self.tables)
         self.figures = Figures()
         self.work = Work(self.tables, most=settings.most_loops)
         self.fleet = Fleet(

@@ -35,6 +35,7 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS trimtab_answers_at ON trimtab_answers (at)",
     """CREATE TABLE IF NOT EXISTS trimtab_work (
         tuner TEXT PRIMARY KEY, due BIGINT NOT NULL, worker TEXT, until BIGINT)""",
+    "CREATE INDEX IF NOT EXISTS trimtab_work_due ON trimtab_work (due)",
 )
 CREATION = 8388254864  # an advisory lock: two replicas do not create the same tables
 

@@ -75,7 +75,7 @@ class Watch:
 
     def touch(self) -> None:
         """Look now: this process has written something. Any thread may call it."""
-        if self._loop is not None and not self._loop.is_closed():
+        if self.listeners and self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._touched.set)
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ class Work:
             return str(rows[0][0])
 
     def give_back(self, tuner: str, worker: str, wait: float) -> None:
-        """The tuner is due again after so many seconds, and stays this worker's."""
+        """The tuner is due again after these seconds, and stays this worker's."""
         now = microseconds_now()
         with self._tables.write() as execute:
             self._renew(execute, tuner, worker, now + _micro(wait), now + _micro(wait + LEASE))

@@ -49,9 +49,7 @@ def table(trace: Trace, what: Table) -> pd.DataFrame:
 def _stretches(trace: Trace) -> dict[str, Any]:
     """One row per stretch: when, where, at what cost."""
     moved = np.add.reduceat(np.append(trace.steps, 0.0), trace.offsets[:-1])
-    price = np.add.reduceat(np.append(trace.prices_paid, 0.0), trace.offsets[:-1])
-    none = np.diff(trace.offsets) == 0
-    moved[none] = price[none] = 0.0
+    moved[np.diff(trace.offsets) == 0] = 0.0
     columns: dict[str, Any] = {
         "first": trace.ends - trace.lengths + 1,
         "last": trace.ends,
@@ -60,7 +58,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         "best": trace.best,
         "regret": trace.lengths * (trace.rates - trace.best),
         "movement": moved,
-        "price": price,
+        "price": trace.paid,
     }
     columns |= {f"knob {j}": x for j, x in enumerate(trace.states.T)}
     if trace.world is not None:

@@ -115,7 +115,7 @@ def _played(
     state = policy.ask()
     recorder.bounded(policy.certificate)
     recorder.left_at(state, rate=now.loss(state), best=now.optimum.value)
-    trace = recorder.trace(prices=world.problem.move_cost, world=world)
+    trace = recorder.trace(prices=world.problem.move_cost, toll=world.problem.toll, world=world)
     _compare_with_optimum(trace)
     return trace
 
@@ -153,7 +153,7 @@ def _fits(mine: Problem, worlds: Problem) -> bool:
         basis=worlds.basis,
         domain=here.unbound(),
         weights=worlds.weights,
-        move_cost=worlds.move_cost,
+        **worlds.prices,
     )
     return part.fingerprint() == mine.fingerprint()
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Bools, Ints, read_only, refuse_where
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
+from trimtab.model.toll import Toll
 from trimtab.policies import Record, Told
 from trimtab.policies.learner import Certificate
 from trimtab.sim.analysis import Table, losses_by_objective, table
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
     """A run of a policy in a simulated world. Totals are exact, not sampled.
@@ -49,6 +52,7 @@ class Trace:
     bounded: Ints  # (c,) rounds after which the certificate was noted: every look, and the last
     bounds: Array  # (c,) what it bounded the regret by
     certified: Bools  # (c,) and whether every term of it was proven
+    toll: Toll | None = None  # what moves cost; None: the prices added up
     world: World | Drifting | None = None  # where it was played; None for convex losses
 
     @property
@@ -99,7 +103,7 @@ class Trace:
     @property
     def move_cost(self) -> float:
         """The path at the problem's prices."""
-        return float(self.prices_paid.sum())
+        return float(self.paid.sum())
 
     @property
     def total_regret(self) -> float:
@@ -124,11 +128,13 @@ class Trace:
 
     def movement_at(self, rounds: ArrayLike) -> Array:
         """The l1 length of the path to the state of each of the given rounds."""
-        return self._path(self.steps, rounds)
+        path = np.concatenate(([0.0], np.cumsum(self.steps)))
+        return np.asarray(path[self.offsets[self._begun(rounds)]])
 
     def total_regret_at(self, rounds: ArrayLike) -> Array:
         """`total_regret` after each of the given numbers of rounds."""
-        return self.regret_at(rounds) + self._path(self.prices_paid, rounds)
+        begun = self._begun(rounds)
+        return self.regret_at(rounds) + np.concatenate(([0.0], np.cumsum(self.paid)))[begun]
 
     @property
     def losses(self) -> Array:
@@ -178,12 +184,10 @@ class Trace:
         refuse_where(beyond, at, "rounds", f"is not within the run's {self.horizon} rounds")
         return at
 
-    def _path(self, each: Array, rounds: ArrayLike) -> Array:
-        """What the changes of knobs sum up to by the state of each of the given rounds."""
+    def _begun(self, rounds: ArrayLike) -> Ints:
+        """How many stretches have begun by each of the given rounds."""
         at = self._rounds(rounds)
-        path = np.concatenate(([0.0], np.cumsum(each)))
-        begun = np.where(at > 0, np.searchsorted(self.ends, at) + 1, 0)
-        return np.asarray(path[self.offsets[begun]])
+        return np.where(at > 0, np.searchsorted(self.ends, at) + 1, 0)
 
     @cached_property
     def _by_objective(self) -> tuple[Array, Array, Array]:
@@ -200,9 +204,16 @@ class Trace:
         return self.__dict__ | {"world": None}
 
     @property
-    def prices_paid(self) -> Array:
-        """What each change of a knob cost, aligned with `changed`."""
-        return self.steps * self.prices[self.changed]
+    def paid(self) -> Array:
+        """The price of the move that each stretch began with, 0 where there was none: (r,)."""
+        toll, some = self.toll or Toll(per_knob=self.prices), np.diff(self.offsets) > 0
+        each = self.steps * self.prices[self.changed]
+        stretch = np.repeat(np.arange(some.size), np.diff(self.offsets))
+        if toll.norm == "l2":
+            found = np.sqrt(np.bincount(stretch, each**2, some.size))
+        else:
+            found = np.bincount(stretch, each, some.size)
+        return np.asarray(found + toll.switch * some)
 
     @property
     def steps(self) -> Array:
@@ -213,6 +224,12 @@ class Trace:
         steps = np.empty(order.size)
         steps[order] = np.abs(value - before)
         return steps
+
+    def plot(self) -> Any:
+        """The knobs over the rounds, as `plot.knobs` draws them."""
+        from trimtab import plot  # a room to the right, at its first use
+
+        return plot.knobs(self)
 
     def __repr__(self) -> str:
         return (
@@ -303,11 +320,14 @@ class Recorder:
         if not np.array_equal(state, self._state):
             self.played(state, 0, rate=rate, best=best)
 
-    def trace(self, *, prices: Array, world: World | Drifting | None = None) -> Trace:
+    def trace(
+        self, *, prices: Array, toll: Toll | None = None, world: World | Drifting | None = None
+    ) -> Trace:
         """The finished record."""
         rounds, bounds, certified = zip(*self._bounds, strict=True) if self._bounds else ((),) * 3
         return Trace(
             world=world,
+            toll=toll,
             bounded=read_only(np.array(rounds, np.int64)),
             bounds=read_only(np.array(bounds, np.float64)),
             certified=read_only(np.array(certified, np.bool_)),

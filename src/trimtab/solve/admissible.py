@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import Array, Ints
+from trimtab.model.toll import Toll
 from trimtab.solve.bound import Bound, Constraint
 from trimtab.solve.constrained import NoAdmissibleState
 from trimtab.solve.solution import Solution
@@ -78,10 +79,12 @@ class Admissible:
         found = replace(found, lower_bound=relaxed.lower_bound)
         if options.get("free") is not None:
             return found
-        price = np.broadcast_to(options.get("price", 0.0), current.shape)
+        price = options.get("price", 0.0)
+        if not isinstance(price, Toll):
+            price = Toll(per_knob=np.broadcast_to(np.asarray(price, np.float64), current.shape))
         for state in self.safe:
             if bound.domain.contains(state):
-                value = bound.value(state) + float(price @ np.abs(state - current))
+                value = bound.value(state) + price.of(current, state)
                 if value < found.value:
                     found = replace(found, state=state.copy(), value=value)
         return found

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, per_item, whole
 from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.model.domain import BoundBalls, BoundBox
-from trimtab.solve import ball, constrained, exact, gradient
+from trimtab.model.toll import Toll
+from trimtab.solve import ball, constrained, euclidean, exact, gradient
 from trimtab.solve.bound import Bound, Constraint
 from trimtab.solve.certify import grid_bound
 from trimtab.solve.solution import Counters, Solution
@@ -31,14 +33,14 @@ def solve(
     current: Array,
     *,
     free: Ints | None = None,
-    price: ArrayLike = 0.0,
+    price: ArrayLike | Toll = 0.0,
     constraints: Sequence[Constraint] = (),
     effort: float = 1.0,
     certify: float | None = None,
     budget: int = BUDGET,
     seed: int = 0,
 ) -> Solution:
-    """A state of small G(s) = F(s) + sum_j price_j |s_j - current_j|.
+    """A state of small G(s) = F(s) + sum_j price_j |s_j - current_j|, or with another price.
 
     It is found part by part: parts share no criterion through a free knob. How, and what is
     guaranteed, is in docs/solvers.md. Ties go to the candidate nearest to the current state,
@@ -48,7 +50,7 @@ def solve(
         bound: the objective F.
         current: the state now; knobs that are not free stay there.
         free: the knobs that may move, all by default.
-        price: what moving a knob by 1 costs, one number or one per knob.
+        price: what moving a knob by 1 costs, one number or one per knob; or a `Toll`.
         constraints: upper bounds of other losses that must stay below their limits.
         effort: how long to search where that is not exact; 0 only descends from the
             current state.
@@ -62,7 +64,13 @@ def solve(
             satisfies the constraints.
     """
     problem = bound.problem
-    prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
+    if isinstance(price, Toll):
+        toll, prices = price, price.per_knob
+        if toll.switch or (toll.norm != "l1" and np.size(prices if free is None else free) > 1):
+            given = (effort, certify, budget, seed)
+            return _tolled(bound, current, free, toll, constraints, *given)
+    else:
+        prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     effort = number(effort, "effort", low=0.0, strict=False)
     budget = whole(budget, "budget", low=0)
     if certify is not None:
@@ -84,6 +92,46 @@ def solve(
         if each.excess(state) > 0.0:
             return _constrained(bound, current, parts, prices, constraints, effort, seed, total)
     return total
+
+
+def _tolled(
+    bound: Bound,
+    current: Array,
+    free: Ints | None,
+    toll: Toll,
+    constraints: Sequence[Constraint],
+    effort: float,
+    certify: float | None,
+    budget: int,
+    seed: int,
+) -> Solution:
+    """The same with a price of any move, or the Euclidean length of the move."""
+    knobs = np.arange(bound.problem.knobs) if free is None else free
+    proof: dict[str, Any] = {"certify": certify, "budget": budget}
+    if constraints:
+        raise InvalidInput("constraints go with l1 prices and no price per switch")
+    if toll.norm == "l1" or knobs.size == 1:
+        found = solve(
+            bound, current, free=free, price=toll.per_knob, effort=effort, seed=seed, **proof
+        )
+    else:
+        way = replace(toll, switch=0.0)
+        found = euclidean.search(bound, current, knobs, way, solve, effort, seed)
+        if certify is not None:
+            least = solve(
+                bound,
+                current,
+                free=free,
+                price=euclidean.lower_price(toll, knobs),
+                effort=effort,
+                seed=seed,
+                **proof,
+            )
+            found = replace(found, lower_bound=least.lower_bound)
+    if not toll.switch:
+        return found
+    read = bound.problem.graph.readers(knobs)
+    return euclidean.with_switch(found, bound.value(current, read), current, toll.switch)
 
 
 def _constrained(

@@ -74,6 +74,11 @@ def test_every_kind(table: dict[str, Any]) -> None:
     jsonschema.validate(spec.to_dict(), schema())
 
 
+def test_a_metric_that_no_rule_reads_may_have_a_query_too() -> None:
+    queries = PLAIN["source"]["metrics"] | {"unused": "x"}
+    assert Spec.from_dict(with_("source.metrics", queries)).source is not None
+
+
 def test_a_spec_without_them_is_as_before() -> None:
     plain = {key: x for key, x in PLAIN.items() if key not in ("source", "target", "webhook")}
     assert not {"source", "target", "webhook"} & set(Spec.from_dict(plain).to_dict())

@@ -15,7 +15,7 @@ from trimtab.model.bases import Basis
 from trimtab.model.problem import POWERS
 
 WIDEST_QUADRATIC = 10  # knobs of an objective up to which "auto" learns products: 66 features
-BENDS = ((6, POWERS), (100, 4))  # knobs up to which each has so many powers; 2 beyond
+BENDS = ((6, POWERS), (100, 4))  # up to 6 knobs each has POWERS powers, up to 100 four; 2 beyond
 PROOF = frozenset(
     {"delta", "radius", "reg", "factor_norm"}
 )  # options that ask for the paper's ridge
@@ -35,7 +35,7 @@ class BasisChoice:
     options: Mapping[str, Any] = field(default_factory=dict)  # degree; dim, lengthscale, seed
 
     def resolved(self, widest: int, *, bends: bool) -> BasisChoice:
-        """The choice with ``auto`` decided, for objectives of at most so many knobs.
+        """The choice with ``auto`` decided, for objectives of at most this number of knobs.
 
         Args:
             widest: the most knobs of any objective.
@@ -69,7 +69,7 @@ class BasisChoice:
         return bases.Quadratic(powers=self.powers)
 
     def features(self, knobs: int) -> int:
-        """How many features an objective of so many knobs has."""
+        """How many features an objective of this number of knobs has."""
         if self.kind == "linear":
             return 1 + knobs
         if self.kind == "polynomial":

@@ -10,6 +10,7 @@ from trimtab.arrays import real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.knob import LEAST_RANGE
 
+HOUR = "hour"  # the covariate that need not be told: it is the time of the tell
 Direction = Literal["minimise", "maximise"]
 NOISE = (1e-6, 1e3)  # the least and the most noise, in ranges of the objective
 FARTHEST = 1e6  # ranges away from low..high a value is no measurement any more
@@ -41,6 +42,7 @@ class Objective:
     noise: float | None = None  # of one measurement, in the metric's unit; None: estimate it
     norm: float | None = None  # a bound on the parameter's length; None: from low and high
     unit: str = ""
+    covariates: tuple[str, ...] = ()  # what moves it and is no knob; "hour" is the time of day
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -104,4 +106,6 @@ class Objective:
             "noise": "estimate" if self.noise is None else self.noise,
             "unit": self.unit,
         }
+        if self.covariates:
+            plain["covariates"] = list(self.covariates)
         return plain if self.norm is None else plain | {"norm": self.norm}

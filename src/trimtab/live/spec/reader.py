@@ -21,7 +21,13 @@ from trimtab.live.spec.tables import shown_key
 from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file
-PLAIN = ("name", "storage", "baseline_observations", "mode")  # keys that are taken as they are
+PLAIN = (
+    "name",
+    "storage",
+    "baseline_observations",
+    "control",
+    "mode",
+)  # keys that are taken as they are
 DURATIONS = ("per", "stabilize_for", "budget_per")
 
 T = TypeVar("T")
@@ -46,6 +52,26 @@ def text_of(path: str | Path) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise InvalidInput(f"{path} is not UTF-8 at line {line}; save it as UTF-8") from None
+
+
+def beside(path: Path, storage: str) -> str:
+    """The storage of a spec in a file: a relative path of SQLite is relative to the file.
+
+    Raises:
+        InvalidInput: nothing is there, and a file of that path is in the working directory, where
+            it was looked for once.
+    """
+    name = storage.removeprefix("sqlite:///")
+    if name == storage or Path(name).is_absolute():
+        return storage
+    here, old = path.resolve().parent / name, Path(name).resolve()
+    if old != here and old.exists() and not here.exists():
+        raise InvalidInput(
+            f"{path}: storage = {storage!r} is {here}, where nothing is; {old} is there, of a time "
+            "when paths were relative to the working directory: move it, with its -wal and -lock, "
+            "or write its absolute path"
+        )
+    return f"sqlite:///{here}"
 
 
 def tables_of(text: str) -> tuple[dict[str, Any], list[Fault]]:
@@ -94,6 +120,8 @@ def _knob(name: str, table: Mapping[str, Any]) -> Knob:
 
 def _objective(name: str, table: Mapping[str, Any]) -> Objective:
     rest = {**table, "knobs": tuple(table["knobs"])}
+    if "covariates" in rest:
+        rest["covariates"] = tuple(rest["covariates"])
     if rest.get("noise") == "estimate":
         del rest["noise"]
     if "direction" in rest:
@@ -150,14 +178,15 @@ def _connections(
     """The source, the target and the webhooks, where the spec has them."""
     knobs = [knob.name for knob in parts["knobs"]]
     used = {name for rule in parts["constraints"] for name in rule.metrics}
-    measured = [each.name for each in parts["objectives"]]
-    measured += [name for name in parts["metrics"] if name in used]
+    objectives = [each.name for each in parts["objectives"]]
+    known = [*objectives, *parts["metrics"]]
+    needed = [name for name in known if name in used.union(objectives)]
     webhooks = [table for table in read.get("webhook", []) if table is not REFUSED]
     tables = {f"webhook[{i}]": table for i, table in enumerate(webhooks)}
     tables |= {key: read[key] for key in ("source", "target") if key in read}
     before = len(faults)
     for path, table in tables.items():
-        faults += faults_of(path, table, knobs, measured)
+        faults += faults_of(path, table, knobs=knobs, known=known, needed=needed)
     if before or len(faults) > before:
         return {}
     found: dict[str, Any] = {"webhooks": tuple(webhook_of(table) for table in webhooks)}
@@ -200,6 +229,10 @@ def _check_names(
             if name not in turned:
                 text = f" names {name!r}: no such knob; {suggestion(name, knobs)}"
                 blame(f"{place}.knobs", text)
+    for each in parts["objectives"]:
+        for name in each.covariates:
+            if name in turned or name in objectives:
+                blame(f"objectives.{each.name}.covariates", f" names {name!r}: a knob or objective")
     for path, rule in rules.items():
         for name in rule.metrics:  # a baseline is always that of one of these
             if name not in measured:

@@ -96,6 +96,10 @@ OBJECTIVE = Table(
             "a bound on the length of its parameter; one that follows from low and high by default",
         ),
         "unit": Field(UNIT, "the unit, for people"),
+        "covariates": Field(
+            Items(NAME, distinct=True),
+            "what moves it and is no knob, told with the metrics; 'hour' is the time of day",
+        ),
     }
 )
 
@@ -176,8 +180,8 @@ _LAZY = _LEARNING | {
     "review": Field(Flag(), "whether to look when the clock has doubled; true by default"),
 }
 _STEADY = _LAZY | {
-    "period": Field(Whole(low=1, high=FARTHEST), "look at least every so many rounds"),
-    "memory": Field(Whole(low=2, high=FARTHEST), "let data fade over so many rounds"),
+    "period": Field(Whole(low=1, high=FARTHEST), "look at the latest after this number of rounds"),
+    "memory": Field(Whole(low=2, high=FARTHEST), "let data fade over this number of rounds"),
     "rho": Field(Number(low=0.0, high=1e9), "how far from optimal a smaller move may be"),
     "certify": Field(Number(low=0.0, high=1e9), "prove bounds to this share of their width"),
     "alarm": Field(Flag(), "whether to watch for changes of the system"),
@@ -254,6 +258,9 @@ SPEC = Table(
         "baseline_observations": Field(
             Whole(low=1, high=duration.MOST),
             "how many observations at the start state make a metric's baseline; 8 by default",
+        ),
+        "control": Field(
+            Flag(), "whether a share of the traffic stays at the start state and is told as well"
         ),
         "mode": Field(
             Choice(("auto", "approve")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from math import nan
@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, read_only, vector
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
 from trimtab.live.spec.connect.connection import Source, Target, Webhook
@@ -22,9 +23,9 @@ from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.faults import Fault, refuse
 from trimtab.live.spec.knob import Knob
-from trimtab.live.spec.objective import Objective
+from trimtab.live.spec.objective import HOUR, Objective
 from trimtab.live.spec.problem_and_policy import Beliefs, beliefs_of, policy_of, problem_of
-from trimtab.live.spec.reader import parts_of, tables_of, text_of
+from trimtab.live.spec.reader import beside, parts_of, tables_of, text_of
 from trimtab.model.problem import Problem
 from trimtab.policies import Policy
 from trimtab.registry import suggestion
@@ -32,7 +33,8 @@ from trimtab.registry import suggestion
 Mode = Literal["auto", "approve"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@displayed
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Spec:
     """Everything a tuner must know about the system it tunes.
 
@@ -71,23 +73,30 @@ class Spec:
     policy: PolicyChoice = field(default_factory=PolicyChoice)
     storage: str = "sqlite:///trimtab.db"
     baseline_observations: int = 8  # at the start state, of which a baseline is the mean
+    control: bool = False  # whether a share of the traffic stays at the start state
     mode: Mode = "auto"  # whether moves are made, or proposed and made when a person approves
     approve_within: Duration = field(default_factory=lambda: Duration.of("1d"))
     source: Source | None = None  # these three are for `trimtab run`
     target: Target | None = None
     webhooks: tuple[Webhook, ...] = ()
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.knobs)} knobs, {len(self.objectives)} objectives"
+        return f"<Spec {self.name!r}: {sizes}, {len(self.constraints)} constraints>"
+
     # Making one.
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The spec in a TOML file.
+        """The spec in a TOML file; a relative path of its storage is relative to the file.
 
         Raises:
             InvalidInput: the file cannot be read, or is no valid spec: all faults, each with its
-                path inside the file.
+                path inside the file. Or the storage is not there, and one of that path is in the
+                working directory.
         """
-        return cls.parse(text_of(path), source=str(path))
+        spec = cls.parse(text_of(path), source=str(path))
+        return replace(spec, storage=beside(Path(path), spec.storage))
 
     @classmethod
     def parse(cls, text: str, *, source: str = "spec") -> Self:
@@ -133,6 +142,7 @@ class Spec:
             "name": self.name,
             "storage": self.storage,
             "baseline_observations": self.baseline_observations,
+            "control": self.control,
             "mode": self.mode,
             "approve_within": self.approve_within.plain,
             "knobs": {knob.name: knob.to_dict() for knob in self.knobs},
@@ -148,6 +158,12 @@ class Spec:
             "policy": self.policy.to_dict(),
             **connections,
         }
+
+    @property
+    def covariates(self) -> list[str]:
+        """The covariates that are told, of all objectives, each once."""
+        names = dict.fromkeys(name for each in self.objectives for name in each.covariates)
+        return [name for name in names if name != HOUR]
 
     @cached_property
     def fingerprint(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.errors import Conflict, InvalidInput
+from trimtab.live.state.guardrails import best_good
 from trimtab.live.state.tuner_state import State, TunerState
 
 LONGEST_WHY = 500  # characters of a reason
@@ -43,18 +44,21 @@ def resume(tuner_state: TunerState) -> list[Entry]:
     return [("resume", {})] if idle else []
 
 
-def rollback(tuner_state: TunerState) -> list[Entry]:
-    """Go back to the last good state other than this one."""
-    if (
-        tuner_state.forced_move is not None
-        and tuner_state.forced_move.kind == "rollback"
-        and tuner_state.paused
-    ):
+def rollback(tuner_state: TunerState, best: bool) -> list[Entry]:
+    """Go back to the last good state other than this one, or to the best; once until `resume`."""
+    which = "best" if best else "last"
+    if tuner_state.rolled_back == which:
         return []
-    goals = [state for state in tuner_state.good if state != tuner_state.state]
+    here = tuner_state.state
+    goals = [each.state for each in tuner_state.good if each.state != here]
+    if best:
+        found = best_good(tuner_state)
+        if found is None:
+            raise Conflict("nothing is known yet of the loss of any good state; leave best out")
+        goals = [found.state]
     if not goals:
         raise Conflict("no good state other than this one is known; use override")
-    return [("rollback", {"state": goals[-1]})]
+    return [("rollback", {"state": goals[-1], "which": which})]
 
 
 def merged(tuner_state: TunerState, values: Mapping[str, float]) -> State:

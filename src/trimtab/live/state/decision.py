@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from trimtab.display import displayed
 from trimtab.errors import NotFound
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.event import Event
@@ -15,7 +16,8 @@ from trimtab.live.store.event import Event
 Reason = Literal["hold", "move", "guard", "manual", "rollback"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@displayed
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Decision:
     """The values to play until the next decision; tell what they led to by its `id`.
 
@@ -36,6 +38,10 @@ class Decision:
     proposal: Mapping[str, float] | None = None  # of shadow mode, or to be approved
     client: str | None = None
     actor: str | None = None  # who is behind it, if anybody said so
+
+    def __repr__(self) -> str:
+        steps = [f"{x} {self.previous[x]:.6g} -> {self.values[x]:.6g}" for x in self.changed]
+        return f"<Decision {self.id}: {self.reason}{': ' * bool(steps)}{', '.join(steps)}>"
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
+import numpy as np
+
+from trimtab.arrays import Array, Ints
 from trimtab.live.state.learned import Lesson
 from trimtab.live.state.measurement import Plain, Told
 from trimtab.live.state.safety import Watch
-from trimtab.live.state.tuner_state import MOST_GOOD, ForcedMove, State, TunerState, Verdict
+from trimtab.live.state.tuner_state import (
+    APART,
+    MOST_GOOD,
+    ForcedMove,
+    Good,
+    State,
+    TunerState,
+    Verdict,
+)
 
 MOST_DOUBLINGS = 30  # of the wait after a rollback
 
@@ -52,9 +64,40 @@ def judge(
         elif steady:
             verdict.holds, verdict.breaches = True, 0
     if here and steady and all_well(tuner_state):
-        forget_good(tuner_state, state)
-        tuner_state.good = [*tuner_state.good, list(state)][-MOST_GOOD:]
+        remember_good(tuner_state, state)
     return broken and _turn_back(tuner_state)
+
+
+def remember_good(tuner_state: TunerState, state: State) -> None:
+    """The state is the last good one; one that is nearly the same makes room for it.
+
+    Of too many the worst goes, by what is known of their losses, but never the last two.
+    """
+    same = next((each for each in tuner_state.good if each.state == state), None)
+    apart = [
+        each
+        for each in tuner_state.good
+        if max(abs(x - y) for x, y in zip(each.state, state, strict=True)) >= APART
+    ]
+    good = [*apart, same or Good(list(state))]
+    if len(good) > MOST_GOOD:
+        good.remove(max(good[:-2], key=lambda each: inf if each.loss is None else each.loss))
+    tuner_state.good = good
+
+
+def credit(tuner_state: TunerState, state: State, losses: Array, counts: Ints) -> None:
+    """What was told of a good state, if all objectives were: its loss is known better."""
+    good = next((each for each in tuner_state.good if each.state == state), None)
+    if good is not None and not np.isnan(losses).any():
+        rounds = int(counts.min())
+        good.count += rounds
+        good.total += rounds * float(tuner_state.spec.problem.weights @ losses)
+
+
+def best_good(tuner_state: TunerState) -> Good | None:
+    """The good state of the least known loss."""
+    known = [each for each in tuner_state.good if each.count]
+    return min(known, key=lambda each: each.total / each.count, default=None)
 
 
 def watched(
@@ -75,7 +118,7 @@ def watched(
         )
     limits = [rule.limit(known) for rule in rules]
     least = [min((counts.get(name, 1) for name in rule.metrics), default=1) for rule in rules]
-    return [Watch(state, readings, least, limits, [list(each) for each in tuner_state.good])]
+    return [Watch(state, readings, least, limits, [each.state for each in tuner_state.good])]
 
 
 def _turn_back(tuner_state: TunerState) -> bool:
@@ -94,7 +137,7 @@ def _turn_back(tuner_state: TunerState) -> bool:
     if forced_move is not None and forced_move.kind == "manual":
         tuner_state.paused = "guardrails broke at values that were ordered by hand"
     if tuner_state.good:
-        tuner_state.forced_move = ForcedMove("rollback", list(tuner_state.good[-1]))
+        tuner_state.forced_move = ForcedMove("rollback", list(tuner_state.good[-1].state), True)
         tuner_state.rollbacks += 1
         tuner_state.strikes += 1
     elif tuner_state.paused is None:
@@ -110,7 +153,7 @@ def wait(tuner_state: TunerState) -> None:
 
 def forget_good(tuner_state: TunerState, state: State) -> None:
     """The state is not among the good ones any more."""
-    tuner_state.good = [each for each in tuner_state.good if each != state]
+    tuner_state.good = [each for each in tuner_state.good if each.state != state]
 
 
 def all_well(tuner_state: TunerState) -> bool:
@@ -123,6 +166,7 @@ def begin_epoch(tuner_state: TunerState) -> None:
     for c in tuner_state.guardrails:
         tuner_state.verdicts[c] = Verdict()
     tuner_state.observed = []
+    tuner_state.contrast = [0, 0.0, 0.0]
 
 
 def waits(tuner_state: TunerState) -> list[str]:

@@ -16,36 +16,42 @@ TOLERANCE = ": tolerance"  # ends a note on a change that is too small to be mad
 
 
 def limited(
-    tuner_state: TunerState, target: State, *, now: int, round: int, way_back: bool
-) -> tuple[State, list[str]]:
-    """The state nearest to the target that the guards allow, knob by knob, and what held it back.
+    tuner_state: TunerState, target: State, *, now: int, round: int, over_budget: bool = False
+) -> tuple[State, list[str], list[str]]:
+    """The state nearest to the target that the guards allow, knob by knob.
+
+    Also what held it back, and which budgets it exceeds.
 
     Args:
         tuner_state: where the system is, and how it came there.
         target: where it should go.
         now: when, in microseconds since 1970.
         round: in which round.
-        way_back: whether the budget must also suffice to come back, as it must where a guardrail
-            may say so.
+        over_budget: whether budgets may be exceeded: where a guardrail wants the way back.
     """
-    state, notes = [], []
+    state: State = []
+    held: list[str] = []
+    exceeded: list[str] = []
     for j, knob in enumerate(tuner_state.spec.knobs):
         here = tuner_state.state[j]
-        far, limit = room(tuner_state, j, now, round, way_back=way_back)
+        far, limit = room(tuner_state, j, now, round, over_budget=over_budget)
         there = _toward(knob, here, target[j], far)
         state.append(there)
+        left = _budget(tuner_state, j, now, round) if over_budget and there != here else inf
+        if abs(there - here) > left * (1.0 + SAME):
+            exceeded.append(f"{knob.name}: beyond its budget, as a guardrail is broken")
         if there != target[j]:
             wanted = abs(target[j] - here)
             small = wanted < knob.tolerance * (1.0 - SAME)
-            notes.append(knob.name + (TOLERANCE if small else f": {limit}"))
-    return state, notes
+            held.append(knob.name + (TOLERANCE if small else f": {limit}"))
+    return state, held, exceeded
 
 
 def reach(tuner_state: TunerState, *, now: int, round: int) -> tuple[State, State]:
     """The lowest and the highest value that each knob can have at the next decision."""
     low, high = list(tuner_state.state), list(tuner_state.state)
     for j, knob in enumerate(tuner_state.spec.knobs):
-        far, _ = room(tuner_state, j, now, round, way_back=bool(tuner_state.guardrails))
+        far, _ = room(tuner_state, j, now, round)
         if far >= knob.tolerance * (1.0 - SAME):
             for ends, target in ((low, 0.0), (high, 1.0)):
                 ends[j] = _toward(knob, tuner_state.state[j], target, far)
@@ -53,18 +59,48 @@ def reach(tuner_state: TunerState, *, now: int, round: int) -> tuple[State, Stat
 
 
 def room(
-    tuner_state: TunerState, j: int, now: int, round: int, *, way_back: bool
+    tuner_state: TunerState, j: int, now: int, round: int, *, over_budget: bool = False
 ) -> tuple[float, str]:
     """How far knob j may move now, and what says so; the arguments are those of `limited`."""
     knob = tuner_state.spec.knobs[j]
     step = _left(knob.max_step, knob.stability.per, tuner_state, j, now, round)
-    if knob.stability.budget_per is None:
-        budget = knob.budget - tuner_state.spent[j]
-    else:
-        budget = _left(knob.budget, knob.stability.budget_per, tuner_state, j, now, round)
-    if way_back:
-        budget /= 2.0
+    budget = inf if over_budget else _budget(tuner_state, j, now, round)
     return (max(step, 0.0), "max_step") if step <= budget else (max(budget, 0.0), "budget")
+
+
+def _budget(tuner_state: TunerState, j: int, now: int, round: int) -> float:
+    """What is left of knob j's budget."""
+    knob = tuner_state.spec.knobs[j]
+    if knob.stability.budget_per is None:
+        return knob.budget - tuner_state.spent[j]
+    return _left(knob.budget, knob.stability.budget_per, tuner_state, j, now, round)
+
+
+def free_in(
+    tuner_state: TunerState, j: int, *, now: int, round: int, over_budget: bool = False
+) -> tuple[float, int] | None:
+    """In how many seconds and rounds knob j may move again, at the earliest; None: never.
+
+    (0, 0) if it may move now. It is exact: one microsecond or round before, nothing may.
+    """
+    knob = tuner_state.spec.knobs[j]
+    least = max(knob.tolerance, 1.0 / knob.steps if knob.steps else SAME) * (1.0 - SAME)
+    moments = [now]
+    rounds = [round]
+    for window in (knob.stability.per, knob.stability.budget_per):
+        if window is None:
+            continue
+        for at, when, _ in tuner_state.moves[j]:
+            if window.seconds is not None:
+                moments.append(int(at) + 1_000_000 * window.seconds)
+            else:
+                rounds.append(int(when) + window.amount)
+    for later in sorted({t for t in moments if t >= now}):
+        for r in sorted({n for n in rounds if n >= round}):
+            far, _ = room(tuner_state, j, later, r, over_budget=over_budget)
+            if far >= least:
+                return (later - now) / 1e6, r - round
+    return None
 
 
 def _left(

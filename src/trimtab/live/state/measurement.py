@@ -17,6 +17,8 @@ from trimtab.registry import suggestion
 MOST = 10**9  # rounds that one measurement may stand for
 SLACK = 1e-9  # by which a standard error may exceed the noise of one measurement, for rounding
 
+CONTROL = "control:"  # begins the names of what was measured at the start state meanwhile
+
 Plain = list[Any]  # mean, its standard error or None, count
 Told = dict[str, Plain | None]  # by metric; None where it was taken back
 
@@ -31,6 +33,7 @@ def plain_metrics(spec: Spec, metrics: Mapping[str, Any], count: Any) -> dict[st
     if not isinstance(metrics, Mapping):
         raise InvalidInput(f"metrics = {shown(metrics)}; give a dict, metric by metric")
     known = [each.name for each in spec.objectives] + list(spec.metrics)
+    known += [name for name in spec.covariates if name not in known]
     told: dict[str, Plain] = {}
     for name, given in metrics.items():
         if name not in known:

@@ -9,7 +9,7 @@
 | tell | decision, metrics; late, where the decision is an old one |
 | correct | decision, metrics: they replace what was told, None takes it back |
 | warm | rows: state, losses, counts |
-| attach, override, rollback | state |
+| attach, override, rollback | state; which: the last or the best good one |
 | approve, reject | decision: which proposal; state: what it proposes |
 | pause, resume | why |
 
@@ -26,14 +26,16 @@ import numpy as np
 
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
+from trimtab.live.state.control import learnable
 from trimtab.live.state.guards import reach
 from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson, Respec
-from trimtab.live.state.measurement import Plain, lesson_of
+from trimtab.live.state.measurement import CONTROL, Plain
 from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
     Epoch,
     ForcedMove,
+    Good,
     Proposal,
     State,
     Trial,
@@ -69,7 +71,7 @@ def begun(event: Event) -> TunerState:
         moves=[[] for _ in spec.knobs],
         spent=[0.0] * len(spec.knobs),
         verdicts=[Verdict() for _ in spec.constraints],
-        good=[start],
+        good=[Good(start)],
     )
 
 
@@ -106,6 +108,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
                 ForcedMove("manual", payload["state"]),
                 event.number,
             )
+            tuner_state.rolled_back = None
             tuner_state.proposal = None
             return [Drop()]
         case "rollback":
@@ -115,6 +118,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
             )
             tuner_state.rollbacks += 1
             tuner_state.paused = "rolled back by hand"
+            tuner_state.rolled_back = payload.get("which", "last")
             tuner_state.proposal = None
             return [Drop()]
         case "approve":
@@ -129,6 +133,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
             tuner_state.paused = payload["why"]
         case "resume":
             tuner_state.paused = tuner_state.forced_move = tuner_state.proposal = None
+            tuner_state.rolled_back = None
             tuner_state.strikes = tuner_state.wait_until = 0
             for verdict in tuner_state.verdicts:
                 verdict.breaches = 0
@@ -152,6 +157,11 @@ def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
         tuner_state.changes += 1
     if "look" in payload:
         tuner_state.looked = event.number
+        look = payload["look"]
+        if look["cause"] == "alarm":
+            tuner_state.alarms, tuner_state.last_alarm = tuner_state.alarms + 1, tuner_state.now
+        for name in look.get("cut", ()):
+            tuner_state.cuts[name] = tuner_state.cuts.get(name, 0) + 1
     forced_move = tuner_state.forced_move
     if forced_move is not None and forced_move.kind != "manual" and payload.get("done"):
         tuner_state.forced_move = None
@@ -188,10 +198,10 @@ def _await(tuner_state: TunerState) -> list[Lesson]:
 
 def _attach(tuner_state: TunerState, state: State, number: int) -> list[Lesson]:
     _deploy(tuner_state, state, number, tuner_state.round + 1)
-    tuner_state.forced_move = tuner_state.proposal = None
+    tuner_state.forced_move = tuner_state.proposal = tuner_state.rolled_back = None
     tuner_state.urgent = number
     if tuner_state.tells == 0:  # that is where the system began
-        tuner_state.origin, tuner_state.good = state, [state]
+        tuner_state.origin, tuner_state.good = state, [Good(state)]
     return [Deploy(state, keep=False, reported=False)]
 
 
@@ -241,6 +251,7 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         late = payload["late"]
         trial = Trial(number, None, late["round"], 0, told=late["told"])
         state, steady = late["state"], not late["settling"]
+        measured = microseconds(event.at)
     else:
         epoch = tuner_state.epochs[trial.epoch]
         measured = microseconds(event.at) if epoch.left_at is None else epoch.left_at
@@ -251,10 +262,11 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     now = {name: corrections.get((number, name), content) for name, content in given.items()}
     fresh = {name: content for name, content in now.items() if content is not None}
     trial.told |= now
-    trial.answered = True
     key = client_key(trial.client)
-    if tuner_state.clients.get(key) == number:
-        del tuner_state.clients[key]
+    if not given or any(not name.startswith(CONTROL) for name in given):
+        trial.answered = True
+        if tuner_state.clients.get(key) == number:
+            del tuner_state.clients[key]
     tuner_state.tells += 1
     if steady and state == tuner_state.origin:
         guardrails.learn_baselines(tuner_state, fresh)
@@ -264,9 +276,8 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     broken = guardrails.judge(tuner_state, state, trial.told, fresh, steady)
     lessons: list[Lesson] = guardrails.watched(tuner_state, state, trial.told, fresh, steady)
     if steady:
-        losses, counts = lesson_of(tuner_state.spec, fresh)
-        if trial.awaited:  # what was not told yet may still come
-            counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
+        losses, counts = learnable(tuner_state, trial, state, fresh, measured)
+        guardrails.credit(tuner_state, state, losses, counts)
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
         lessons.append(Learn(state, losses, counts, within))
     if broken:

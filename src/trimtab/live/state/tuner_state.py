@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from trimtab.live.spec.spec import Spec
+from trimtab.live.state.covariates import Adjustment
 from trimtab.live.state.measurement import Told
 
 KEPT = 1000  # decisions at hand; a tell for an older one looks it up in the journal
 MOST_MOVES = 1000  # of a knob that are told apart; older ones are counted together
 MOST_GOOD = 16  # good states that are remembered
+APART = 0.02  # by how much two of them differ at least, in some knob
 
 State = list[float]
 
@@ -50,6 +52,21 @@ class ForcedMove:
 
     kind: Literal["manual", "rollback", "approved"]
     goal: State
+    by_guardrail: bool = False  # it may exceed budgets
+
+
+@dataclass(slots=True)
+class Good:
+    """A state at which all guardrails were observed to hold."""
+
+    state: State
+    count: int = 0  # rounds there of which all objectives were told
+    total: float = 0.0  # of their losses, weights included
+
+    @property
+    def loss(self) -> float | None:
+        """The mean loss of a round there, if anything is known of it."""
+        return self.total / self.count if self.count else None
 
 
 @dataclass(slots=True)
@@ -94,12 +111,20 @@ class TunerState:
     moves: list[list[list[float]]]  # by knob: time, round, distance
     spent: list[float]  # by knob: all movement there was
     verdicts: list[Verdict]  # one per constraint
-    good: list[State]  # the last one last
+    good: list[Good]  # the last one last
+    rolled_back: str | None = None  # "last" or "best", by a person, who has not resumed since
     baselines: dict[str, list[float]] = field(default_factory=dict)  # count and sum
     observed: list[str] = field(default_factory=list)  # objectives, at the deployed state
     looked: int = 0  # the decision that reports the last look
     strikes: int = 0  # rollbacks by guardrails since somebody resumed
     wait_until: int = 0  # the round before which the policy may not move
+    adjustments: dict[str, Adjustment] = field(default_factory=dict)  # objectives with covariates
+    levels: dict[str, float] = field(default_factory=dict)  # the control arm's first loss of each
+    contrast: list[float] = field(default_factory=lambda: [0, 0.0, 0.0])  # at the deployed state:
+    # rounds told of both arms; the mean by which control costs more; squares about it, added up
+    alarms: int = 0  # looks because the system seemed to have changed
+    last_alarm: int = 0  # when
+    cuts: dict[str, int] = field(default_factory=dict)  # looks that cut measurements, by objective
     tells: int = 0
     changes: int = 0  # of the state, by decisions
     rollbacks: int = 0
@@ -157,6 +182,8 @@ class TunerState:
             "forced_move": None if self.forced_move is None else _listed(self.forced_move),
             "proposal": None if self.proposal is None else _listed(self.proposal),
             "verdicts": [_listed(verdict) for verdict in self.verdicts],
+            "good": [_listed(good) for good in self.good],
+            "adjustments": {name: _listed(each) for name, each in self.adjustments.items()},
         }
 
     @classmethod
@@ -172,6 +199,8 @@ class TunerState:
             forced_move=None if saved["forced_move"] is None else ForcedMove(*saved["forced_move"]),
             proposal=None if saved["proposal"] is None else Proposal(*saved["proposal"]),
             verdicts=[Verdict(*each) for each in saved["verdicts"]],
+            good=[Good(*each) for each in saved["good"]],
+            adjustments={n: Adjustment(*each) for n, each in saved["adjustments"].items()},
         )
 
 
@@ -182,18 +211,30 @@ _PLAIN = (
         "urgent",
         "moves",
         "spent",
-        "good",
+        "rolled_back",
         "baselines",
         "observed",
         "looked",
         "strikes",
         "wait_until",
     ),
-    *("tells", "changes", "rollbacks", "corrections"),
+    *(
+        "levels",
+        "contrast",
+        "alarms",
+        "last_alarm",
+        "cuts",
+        "tells",
+        "changes",
+        "rollbacks",
+        "corrections",
+    ),
 )
 
 
-def _listed(record: Trial | Epoch | ForcedMove | Proposal | Verdict) -> list[Any]:
+def _listed(
+    record: Trial | Epoch | ForcedMove | Proposal | Verdict | Good | Adjustment,
+) -> list[Any]:
     """The fields of a record in their order; the parts are not copied."""
     return [getattr(record, name) for name in record.__slots__]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from trimtab._core import labels
 from trimtab.arrays import ArrayLike, Ints, floats, read_only, refuse, refuse_where, whole
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.graph.indices import (
     compressed,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 NO_LOOPS = "leave it out, a criterion reads its own knob anyway"
 
 
+@displayed
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Graph:
     """Which criterion reads which knobs, and at which knob it is centred, if at any.

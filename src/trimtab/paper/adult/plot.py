@@ -9,7 +9,18 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.adult.play import AdultRun, Fit
-from trimtab.paper.figures import BLUE, GREY, INK, ORANGE, head, label_ends, panels, rounds
+from trimtab.paper.figures import (
+    BLUE,
+    GREY,
+    INK,
+    ORANGE,
+    head,
+    in_lane,
+    label_ends,
+    lanes,
+    panels,
+    rounds,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,22 +42,18 @@ def draw(
 
 
 def _threshold(axes: Axes, runs: Sequence[AdultRun], name: str) -> None:
+    """Every run of both policies, in a lane each: thresholds jump, and a mean of jumps is none."""
     paths = np.array([run.threshold for run in runs])  # (runs, 2, T)
-    mean, sd = paths.mean(axis=0), paths.std(axis=0, ddof=1)
-    t = np.arange(1, mean.shape[1] + 1)
-    least, most = paths.min(axis=0), paths.max(axis=0)
-    # A band ends where runs do: beyond them it would be of thresholds that nobody may choose.
-    low, high = np.maximum(mean - sd, least), np.minimum(mean + sd, most)
-    for each, colour, width in zip(range(2), COLOURS, (0.9, 1.8), strict=True):
-        axes.fill_between(
-            t, low[each], high[each], step="mid", color=colour, alpha=0.18, linewidth=0
-        )
-        axes.step(t, mean[each], where="mid", color=colour, linewidth=width)
-    head(axes, name, x="round, logarithmic", y="threshold")
+    t = np.arange(1, paths.shape[2] + 1)
+    faint = max(0.12, min(0.9, 2.0 / len(runs)))
+    for j, colour in enumerate(COLOURS):
+        for path in paths[:, j]:
+            axes.step(t, in_lane(j, path), where="mid", color=colour, alpha=faint, linewidth=1.0)
+        median = np.median(paths[:, j], axis=0)
+        axes.step(t, in_lane(j, median), where="mid", color=colour, linewidth=2.0)
+    head(axes, name, x="round, logarithmic", y="threshold, 0 to 1")
     rounds(axes, t[-1], logarithmic=True)
-    axes.set_ylim(-0.06, 1.06)
-    ends = mean[:, -1].tolist()
-    label_ends(axes, [(t[-1], y, n, c) for y, n, c in zip(ends, NAMES, COLOURS, strict=True)])
+    lanes(axes, NAMES, COLOURS)
 
 
 def _movement(
@@ -101,14 +108,16 @@ def draw_loss(loss: Array, best: float, fits: Sequence[Fit], columns: int) -> Ca
     ends = [(1.0, float(values[-1]), "loss", BLUE), (1.0, float(parabola[-1]), "parabola", GREY)]
     label_ends(left, ends)
     at = np.arange(len(fits))
-    statistics = [fit.statistic for fit in fits]
-    right.plot(at, statistics, "o", color=BLUE, ms=7)
-    right.plot(at, [fit.critical for fit in fits], "_", color=INK, ms=22, mew=1.6)
-    for place, fit in zip(at, fits, strict=True):
-        right.annotate(f"{fit.statistic:.1f}", (place, fit.statistic), xytext=(0, 9), **NOTE)
-    head(right, "Lack of fit; bars: most by chance", x="degree of the polynomial", y="statistic")
-    right.set_yscale("log")
-    right.set_ylim(0.5, 3.0 * max(statistics))
+    ratios = [fit.statistic / fit.critical for fit in fits]
+    right.bar(at, ratios, width=0.5, color=BLUE)
+    for place, ratio in zip(at, ratios, strict=True):
+        right.annotate(f"{ratio:.1f}", (place, ratio), xytext=(0, 5), **NOTE)
+    right.axhline(1.0, color=INK, linewidth=1.2, linestyle=(0, (4, 3)))
+    title = "Lack of fit of polynomials; above 1: rejected"
+    head(right, title, x="degree", y="statistic / critical value")
+    right.set_axisbelow(True)
+    right.grid(visible=False, axis="x")
+    right.set_ylim(0, 1.15 * max(*ratios, 1.2))
     right.set_xticks(at, [str(fit.degree) for fit in fits])
     right.set_xlim(-0.6, len(fits) - 0.4)
     return canvas

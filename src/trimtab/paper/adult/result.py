@@ -165,9 +165,9 @@ class AdultThreshold(Judged):
                 title="Threshold and movement on Adult",
                 where="Figure 5",
                 caption=(
-                    f"Mean threshold of {self.spec.runs} runs in every setting, with one standard "
-                    "deviation each way as far as any run was. Last: l1 movement, with one "
-                    "standard deviation."
+                    f"The threshold in each of {self.spec.runs} runs, a lane for either policy in "
+                    "every setting; thick: the median. Last: l1 movement, with one standard "
+                    "deviation."
                 ),
                 alt=" ".join(parts),
                 draw=partial(
@@ -183,8 +183,8 @@ class AdultThreshold(Judged):
                 caption=(
                     "Error rate plus gap of the true positive rates by threshold, on the whole "
                     "test split, and the parabola nearest to it over [0, 1]. Then how far "
-                    "polynomials are from losses observed over [0, 1], by the lack-of-fit test: "
-                    "above its bar, a degree is rejected."
+                    "polynomials are from losses observed over [0, 1]: the statistic of the "
+                    "lack-of-fit test over what chance allows; above 1, a degree is rejected."
                 ),
                 alt=(
                     f"The loss is {losses}; it is least at {self.best:.2f}. The statistic of the "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.arrays import Array
-from trimtab.paper.fairness.groups import KINDS, SEXES, group_names
+from trimtab.paper.fairness.groups import group_names
 from trimtab.paper.fairness.play import GRAPHS, FairnessRun, Scopes, checkpoints
 from trimtab.paper.figures import (
     BLUE,
@@ -18,7 +18,9 @@ from trimtab.paper.figures import (
     ORANGE,
     RED,
     head,
+    in_lane,
     label_ends,
+    lanes,
     panels,
     rounds,
 )
@@ -79,6 +81,8 @@ def _curves(
     axes: Axes, named: Lines, curve: Callable[[FairnessRun], Array], title: str, quantity: str
 ) -> None:
     """The mean of the runs and their range, over rounds; both axes are logarithmic."""
+    from matplotlib.ticker import LogFormatter
+
     labels, last = [], max(runs[0].rounds for runs, _ in named.values())
     for name, (runs, colour) in named.items():
         t = checkpoints(runs[0].rounds)[1:]
@@ -89,6 +93,7 @@ def _curves(
         falls = bool(values.mean(0)[-1] < values.mean(0)[0])
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,g}")
+    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.4)))
     head(axes, title, x="round, logarithmic", y=quantity)
     rounds(axes, last, logarithmic=True)
     # A line that ends among others has its name under it, where it falls, or else in front of it.
@@ -100,25 +105,17 @@ def _curves(
 
 
 def _thresholds(axes: Axes, study: FairnessStudy) -> None:
-    run = study.of(STEADY)[0]
+    """A lane for each group, from 0 to 1, and the best fixed threshold at its end."""
+    run, names = study.of(STEADY)[0], group_names(study.spec.by)
     t = checkpoints(run.rounds)
-    for j in range(run.thresholds.shape[1]):
-        axes.step(t, run.thresholds[:, j], color=SEX_COLOURS[j % 2], linewidth=0.5 + 0.4 * (j // 2))
-    kinds = KINDS[study.spec.by]
-    head(axes, "Steady: thresholds, first run", x="round, logarithmic", y="threshold")
+    colours = [SEX_COLOURS[j % 2] for j in range(len(names))]
+    for j, colour in enumerate(colours):
+        axes.step(t, in_lane(j, run.thresholds[:, j]), color=colour, linewidth=1.3)
+        best = in_lane(j, study.best.thresholds[j])
+        axes.plot([t[-1]], [best], "D", color=INK, ms=5, clip_on=False, zorder=3)
+    head(axes, "Steady: thresholds, first run; diamonds: best", x="round, logarithmic", y="")
     rounds(axes, t[-1], logarithmic=True)
-    axes.set_ylim(0, 1)
-    label_ends(
-        axes,
-        [(t[-1], float(run.thresholds[-1, j::2].mean()), SEXES[j], SEX_COLOURS[j]) for j in (0, 1)],
-    )
-    axes.annotate(
-        f"thin: {kinds[0]}; thick: {kinds[-1]}",
-        (0.03, 0.04),
-        xycoords="axes fraction",
-        fontsize=9,
-        color="#444444",
-    )
+    lanes(axes, names, colours)
 
 
 def _ends(axes: Axes, study: FairnessStudy) -> None:

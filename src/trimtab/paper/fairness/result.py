@@ -62,6 +62,17 @@ class FairnessStudy(Judged):
         )
 
     @property
+    def conclusion(self) -> str:
+        """Whether Steady does what is asked for, in one sentence."""
+        late, ratio = self.late.max(), self.movement_ratio.max()
+        verb = "does" if self.holds else "does not do"
+        return (
+            f"Steady {verb} what is asked for: its late regret is at most {late:.1%} of what there "
+            f"is to gain ({LATE:.0%} asked), with at most {ratio:.1%} of standard LinUCB's "
+            f"movement ({LESS:.0%} asked)."
+        )
+
+    @property
     def split(self) -> str:
         """In which part of the data policies were played."""
         return "training" if self.spec.training else "test"
@@ -255,8 +266,9 @@ class FairnessStudy(Judged):
                 caption=(
                     "Top: regret per round so far, as a share of what there is to gain, and l1 "
                     "movement; the mean of the runs and their range. Middle: Steady's thresholds "
-                    "in its first run, and where all its runs end (fairlearn's: the mean of the "
-                    "two that it draws lots between). Below: Steady told other graphs."
+                    "in its first run, a lane from 0 to 1 for each group, and where all its runs "
+                    "end (fairlearn's: the mean of the two that it draws lots between). Below: "
+                    "Steady told other graphs."
                 ),
                 alt=(
                     f"Steady's regret per round over the last fifth is {late.mean():.1%} of what "

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.arrays import Array
 from trimtab.paper.cliques import Domain
-from trimtab.paper.figures import GREY, ORANGE, head, label_ends, panels, rounds
+from trimtab.paper.figures import GREY, ORANGE, head, in_lane, label_ends, lanes, panels, rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +50,14 @@ def typical(played: Sequence[Curve]) -> Curve:
 
 def _trajectory(axes: Axes, paths: Array, domain: Domain) -> None:
     low, last = -1.0 if domain == "circle" else 0.0, paths.shape[1]
+    if domain == "square":  # knobs jump from corner to corner: lines would hide each other
+        t = np.arange(1, last + 1)
+        for j, (path, colour) in enumerate(zip(paths, COLOURS, strict=True)):
+            axes.step(t, in_lane(j, path), where="mid", color=colour, linewidth=1.6)
+        head(axes, "Unit square: trajectory, one run", x="round", y="first knob, 0 to 1")
+        rounds(axes, last)
+        lanes(axes, NAMES, COLOURS)
+        return
     _steps(axes, paths, 1)
     head(axes, f"Unit {domain}: trajectory, one run", x="round", y="first knob")
     rounds(axes, last)

@@ -114,7 +114,7 @@ def binary(problem: Problem) -> Problem:
         basis=problem.basis,
         domain=Box(levels=[np.unique([a, b]) for a, b in zip(box.low, box.high, strict=True)]),
         weights=problem.weights,
-        move_cost=problem.move_cost,
+        **problem.prices,
     )
 
 

@@ -33,6 +33,7 @@ class GradientPolicy(Protocol):
     horizon: int
     rounds: int  # the round clock: how many gradients have been told
     lipschitz: Array  # (c,) how long each component's gradient may be
+    component: Ints | None = None  # (k,) of each knob; None: all in one, or the domain's own
     _own: ClassVar[dict[str, Kind]]  # what the policy itself remembers, beside these
 
     def _begin(
@@ -136,6 +137,8 @@ class GradientPolicy(Protocol):
     @cached_property
     def _component_of(self) -> Ints:
         """The component of each knob: (k,), all in one unless there are several budgets."""
+        if self.component is not None:
+            return self.component
         if self.lipschitz.size == 1:
             return np.zeros(self.domain.knobs, np.int64)
         return self.domain.components

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -20,7 +21,8 @@ from trimtab.arrays import (
 )
 from trimtab.errors import InvalidInput
 from trimtab.learn import NEVER
-from trimtab.model.domain import BoundConvexDomain, ConvexDomain
+from trimtab.model.domain import BoundBox, BoundConvexDomain, ConvexDomain
+from trimtab.model.graph.indices import index
 from trimtab.policies.base import Told
 from trimtab.policies.gradient.descent import GradientPolicy, Kind
 from trimtab.policies.registry import register
@@ -49,7 +51,8 @@ class LazyOGD(GradientPolicy):
 
     Several budgets, one per knob of a `Box` or per ball of `Balls`, give each such component
     its own step and its own deployments. `lipschitz` then bounds each component's part of the
-    gradient, and the regret is at most the sum of the components' bounds.
+    gradient, and the regret is at most the sum of the components' bounds. On a `Box` the
+    components may be any blocks of knobs: ``blocks=[[0, 1], [2]]``.
 
     The policy ends with its horizon: a further `tell` raises `Conflict`. Go on with a new
     policy from ``start=policy.ask()``.
@@ -79,6 +82,8 @@ class LazyOGD(GradientPolicy):
         horizon: T, how many rounds there will be.
         lipschitz: G, no gradient is longer; a longer one is refused.
         budget: M, how often the state may change: one number, or one per component.
+        blocks: the knobs of each component on a `Box`, every knob in one; by default each knob is
+            its own where there are several budgets.
         mode: when to deploy, in "blocks" or by the "random" coin.
         gradient_at: where gradients are told of, the "deployed" state as in the paper or the
             "virtual" one. The bound is the same. The virtual state does not overshoot during a
@@ -88,6 +93,7 @@ class LazyOGD(GradientPolicy):
     """
 
     budget: Ints  # (c,) M
+    component: Ints  # (k,) which budget is whose
     mode: Mode
     gradient_at: GradientAt
     step: Array  # (c,) eta
@@ -96,6 +102,7 @@ class LazyOGD(GradientPolicy):
     _due: Ints  # (c,) the clock at which each component is deployed next
     _own: ClassVar[dict[str, Kind]] = {
         "budget": "components",
+        "component": "knobs",
         "mode": "one",
         "gradient_at": "one",
         "step": "components",
@@ -112,6 +119,7 @@ class LazyOGD(GradientPolicy):
         horizon: int,
         lipschitz: ArrayLike,
         budget: ArrayLike,
+        blocks: Sequence[Sequence[int]] | None = None,
         mode: Mode = "blocks",
         gradient_at: GradientAt = "deployed",
         step: ArrayLike | Literal["paper"] | None = None,
@@ -123,6 +131,7 @@ class LazyOGD(GradientPolicy):
         if gradient_at not in ("deployed", "virtual"):
             raise InvalidInput(f"gradient_at = {gradient_at!r}; choose 'deployed' or 'virtual'")
         self.mode, self.gradient_at = mode, gradient_at
+        self.component = self._components(budget, blocks)
         self.budget = self._budgets(budget)
         n = self.budget.size
         self.lipschitz = read_only(
@@ -133,10 +142,28 @@ class LazyOGD(GradientPolicy):
         self.virtual = self.start  # line 2
         self._due = self._waits()
 
+    def _components(self, budget: ArrayLike, blocks: Sequence[Sequence[int]] | None) -> Ints:
+        """The component of each knob: (k,)."""
+        if blocks is None:
+            one = np.ndim(floats(budget, "budget")) == 0
+            all_in_one = np.zeros(self.domain.knobs, np.int64)
+            return read_only(all_in_one if one else self.domain.components)
+        if not isinstance(self.domain, BoundBox):
+            raise InvalidInput("blocks are for a Box; Balls and the simplex have their own")
+        k = self.domain.knobs
+        listed = [index(j, k, "knob") for block in blocks for j in block]
+        if sorted(listed) != list(range(k)) or not all(len(block) for block in blocks):
+            raise InvalidInput(
+                f"blocks = {[list(block) for block in blocks]}; put each of the {k} knobs into one"
+            )
+        found = np.empty(k, np.int64)
+        for c, block in enumerate(blocks):
+            found[list(block)] = c
+        return read_only(found)
+
     def _budgets(self, budget: ArrayLike) -> Ints:
-        one = np.ndim(floats(budget, "budget")) == 0
-        n = 1 if one else int(self.domain.components.max()) + 1
-        item = "knob of a Box, ball of Balls, or simplex"
+        n = int(self.component.max()) + 1
+        item = "block, knob of a Box, ball of Balls, or simplex"
         moves = per_item(budget, n, "budget", item, low=1.0, strict=False)
         refuse_where(moves != np.floor(moves), moves, "budget", "is not whole; it counts moves")
         T = self.horizon

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.display import displayed
 
+
+@displayed
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """An a-posteriori bound: the regret so far is at most `bound` if all ellipsoids hold.

@@ -18,6 +18,7 @@ from trimtab.learn.beliefs import HOLD, Beliefs
 from trimtab.learn.confidence import PosteriorWidth
 from trimtab.learn.empirical_bayes import Scales
 from trimtab.learn.nodewise import Owed
+from trimtab.learn.window import Window
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB, new_local
@@ -56,6 +57,7 @@ class Learner:
         self.limits: BoundBox | None = None  # where `ask` must stay, if not in the whole domain
         self.admissible: Callable[[], Admissible] | None = None  # what a look may choose
         self.pending = Pending(knobs=problem.knobs, criteria=m)
+        self.window: Window | None = None  # what alone counts, if not everything does
         self.problem = problem
         self.start: Array = read_only(problem.domain.check(start, "start"))
         self.seed = arrays.whole(seed, "seed", low=0)
@@ -149,6 +151,8 @@ class Learner:
             limits = None if self.beliefs is None else self.beliefs.limits()
             cut = self.estimators.add_elsewhere(y, n, x, limits)
             self.lcb.update(np.flatnonzero(~np.isnan(y)))
+            if self.window is not None:
+                self.window.add(self.clock, x, np.where(np.isnan(y), 0, n), y)
             return cut
         cut = self.estimators.add(y, None if one else n)
         if not answered.any():
@@ -272,7 +276,13 @@ class Learner:
         beliefs, everybody = self.beliefs, criteria.size == self.problem.criteria
         if beliefs is not None and everybody:
             beliefs.end_epoch(self.clock)
+        if self.window is not None:
+            self.window.add(self.clock, self.state, *self.estimators.frozen())
         self.estimators.flush(criteria, self.clock)
+        if self.window is not None and self.window.slide(self.clock):
+            self.estimators.forget(criteria)
+            for state, count, losses in self.window:
+                self.estimators.add_elsewhere(losses, count, state)
         if beliefs is None:
             self.lcb.update(criteria)
             return
@@ -360,6 +370,8 @@ class Learner:
         """Start these criteria anew: their world has changed. The certificate ends here."""
         self.settle()
         self.estimators.forget(criteria)
+        if self.window is not None:
+            self.window.forget(criteria)
         self.lcb.update(criteria)
         self.account.certified = False
 
@@ -369,6 +381,12 @@ class Learner:
         That is for worlds which drift, and by how much nobody knows: nothing is certified.
         """
         self.estimators.memory = memory
+        self.account.certified = False
+
+    def slide(self, rounds: int) -> None:
+        """Let only data of so many rounds count; before the first one. Nothing is certified."""
+        m = self.problem.criteria
+        self.window = Window(rounds, knobs=self.problem.knobs, criteria=m)
         self.account.certified = False
 
     def rounds_at(self, state: Array) -> int:

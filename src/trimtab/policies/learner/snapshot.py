@@ -11,6 +11,7 @@ from trimtab.arrays import read_only
 from trimtab.learn import Confidence, Prior
 from trimtab.learn.confidence import radius_from_plain, radius_to_plain
 from trimtab.learn.empirical_bayes import prior_from_plain, prior_to_plain
+from trimtab.learn.window import Window
 from trimtab.model.domain import BoundBox
 from trimtab.model.problem import Problem
 from trimtab.policies.pending import Pending
@@ -40,6 +41,8 @@ def to_plain(learner: Learner) -> dict[str, Any]:
         saved |= prior_to_plain(estimators.prior)
     if beliefs is not None:
         saved |= beliefs.to_plain()
+    if learner.window is not None:
+        saved |= learner.window.to_plain()
     return saved | estimators.snapshot()
 
 
@@ -80,5 +83,7 @@ def recall(learner: Learner, saved: Mapping[str, Any]) -> None:
         learner.limits = domain.narrowed(*limits)
     if learner.beliefs is not None:
         learner.beliefs.recall(saved)
-    learner.pending = Pending.from_plain(saved, knobs=problem.knobs, criteria=problem.criteria)
+    sizes = {"knobs": problem.knobs, "criteria": problem.criteria}
+    learner.pending = Pending.from_plain(saved, **sizes)
+    learner.window = Window.from_plain(saved, **sizes)
     learner.estimators.restore(saved)

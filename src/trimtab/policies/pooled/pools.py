@@ -84,7 +84,7 @@ class Pools:
             basis=problem.basis,
             domain=problem.domain.unbound(),
             weights=weights,
-            move_cost=problem.move_cost,
+            **problem.prices,
         )
 
     # From criteria to groups: (m,) to (G,).

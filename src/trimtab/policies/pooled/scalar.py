@@ -114,7 +114,7 @@ class Total(Problem):
             Graph.from_scopes([read.tolist()], knobs=parts.knobs),
             basis=_Together(parts),
             domain=parts.domain.unbound(),
-            move_cost=parts.move_cost,
+            **parts.prices,
         )
 
 

@@ -148,15 +148,12 @@ class Tokens:
     def identity(self, secret: str) -> Identity | None:
         """Who has this token; None if nobody has, or not any more."""
         match = re.fullmatch(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})", secret)
-        return None if match is None else self._remembered(secret, match[1], match[2])
-
-    def _remembered(self, secret: str, id: str, rest: str) -> Identity | None:
-        digest, now = digest_of(secret), microseconds_now()
-        with self._lock:
-            at, known = self._known.get(digest, (0.0, None))
-        if known is not None and now - at < REMEMBERED * 1e6:
+        if match is None:
+            return None
+        if (known := self.remembered(secret)) is not None:
             return known
-        found = self._found(id, rest, now)
+        digest, now = digest_of(secret), microseconds_now()
+        found = self._found(match[1], match[2], now)
         with self._lock:
             self._known.pop(digest, None)
             if found is not None:
@@ -164,6 +161,12 @@ class Tokens:
             while len(self._known) > MOST_REMEMBERED:
                 self._known.popitem(last=False)
         return found
+
+    def remembered(self, secret: str) -> Identity | None:
+        """Who has this token, if it was found valid in the last two seconds."""
+        with self._lock:
+            at, known = self._known.get(digest_of(secret), (0.0, None))
+        return known if microseconds_now() - at < REMEMBERED * 1e6 else None
 
     def _found(self, id: str, rest: str, now: int) -> Identity | None:
         rows = self._tables.query(f"SELECT {COLUMNS} FROM trimtab_tokens WHERE id = ?", id)

@@ -50,6 +50,7 @@ class Tell(Request):
         }
     )
     decision_id: str = Field(max_length=LONGEST_NAME + 30, description="The id that ask gave.")
+    arm: Literal["control"] | None = Field(None, description="If it was measured in that arm.")
     metrics: dict[str, Measured] = Field(
         description="By name: a number, [mean, standard error], or null: missing."
     )
@@ -62,6 +63,12 @@ class Reason(Request):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"why": "load test until 15:00"}]})
     why: str | None = Field(None, max_length=LONGEST_WHY, description="For those who wonder later.")
+
+
+class Back(Reason):
+    """Which good state to go back to."""
+
+    best: bool = Field(False, description="The one of the least known loss, not the last one.")
 
 
 class Set(Reason):

@@ -39,7 +39,12 @@ def tell(name: TunerName, body: models.Tell, do: Do, service: Served, who: Who) 
 
     def told() -> dict[str, object]:
         receipt = tuner.tell(
-            body.decision_id, metrics, count=body.count, correct=body.correct, actor=who.name
+            body.decision_id,
+            metrics,
+            count=body.count,
+            correct=body.correct,
+            arm=body.arm,
+            actor=who.name,
         )
         return receipt.to_dict()
 
@@ -75,10 +80,12 @@ def resume(name: TunerName, body: models.Reason, do: Do, service: Served, who: W
 
 
 @router.post("/rollback", responses=STATUS, **rule("act"))
-def rollback(name: TunerName, body: models.Reason, do: Do, service: Served, who: Who) -> Response:
+def rollback(name: TunerName, body: models.Back, do: Do, service: Served, who: Who) -> Response:
     """Go back to the last good state other than this one, within the guards, and pause there."""
     tuner = service.tuners.get(name)
-    return _ordered(do, body, tuner, lambda: tuner.rollback(**_by(who, body)))
+    return _ordered(
+        do, body, tuner, lambda: tuner.rollback(best=body.best, actor=who.name, why=body.why)
+    )
 
 
 @router.post("/approve", responses=STATUS, **rule("act"))

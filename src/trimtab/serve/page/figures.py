@@ -12,7 +12,7 @@ from trimtab.plot.page import Section
 from trimtab.plot.report import sections_of
 
 SECONDS = 2.0  # between two makings for one tuner, at least
-SHARE = 10.0  # so many times as long as a making takes, at least
+SHARE = 10.0  # a figure stays for at least this number of times as long as making it took
 MOST = 64  # tuners whose views are kept
 ELSEWHERE = ("now",)  # the page itself shows it, always fresh
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, number, read_only, vector
+from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
@@ -22,6 +23,7 @@ FOLLOWS = {"loss": "mean", "expected": "mean", "without_sums": "draw"}  # from w
 ASKED = {"mean": 1, "draw": 3, "at": 1}  # how many arguments each is called with
 
 
+@displayed
 class World:
     """A system whose expected losses are linear in the problem's features, Eq. (1).
 
@@ -44,6 +46,9 @@ class World:
 
     overrides: ClassVar[frozenset[str]] = frozenset()  # of those that a subclass may override
     unbiased: bool = True  # False says that `draw` is off from `mean` on average, on purpose
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.problem.graph!r}, noise={self.noise!r})"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

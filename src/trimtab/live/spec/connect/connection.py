@@ -130,7 +130,12 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def faults_of(
-    path: str, table: Mapping[str, Any], knobs: Sequence[str], measured: Sequence[str]
+    path: str,
+    table: Mapping[str, Any],
+    *,
+    knobs: Sequence[str],
+    known: Sequence[str],
+    needed: Sequence[str],
 ) -> Iterator[Fault]:
     """What is wrong with a connection beyond its layout.
 
@@ -138,7 +143,8 @@ def faults_of(
         path: of its table.
         table: as it was read.
         knobs: the names of all knobs.
-        measured: the names of everything that is measured and used.
+        known: the names of all objectives and metrics.
+        needed: of those, what a window must have.
     """
     yield from _open_secrets(path, table)
     for name in table.get("names", {}):
@@ -148,11 +154,11 @@ def faults_of(
     metrics = table.get("metrics", {})
     for key in ("metrics", "aggregate"):
         for name in table.get(key, {}):
-            if name not in measured:
-                text = f": no such objective or metric; {suggestion(name, list(measured))}"
+            if name not in known:
+                text = f": no such objective or metric; {suggestion(name, list(known))}"
                 yield Fault(f"{path}.{key}.{name}", text, structural=False)
     if metrics:
-        for name in measured:
+        for name in needed:
             if name not in metrics:
                 text = f": it is missing; say where {name} comes from"
                 yield Fault(f"{path}.metrics.{name}", text, structural=False)

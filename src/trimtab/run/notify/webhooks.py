@@ -25,7 +25,7 @@ from trimtab.live.store.journal import Journal
 from trimtab.run.backoff import Backoff
 from trimtab.run.faults import OutsideFault
 from trimtab.run.log import Log
-from trimtab.run.notices import KIND
+from trimtab.run.notify.notices import KIND
 from trimtab.run.placing import ACTOR
 from trimtab.run.signing import body_of, signed_headers
 from trimtab.run.sources.opening import headers_of, seconds

@@ -1,0 +1,84 @@
+"""Thresholds of Adult's groups, learned by the recommended policy: late regret and movement.
+
+    python -m benchmarks.fairness                  # race x sex in the test split, 8 seeds: a minute
+    python -m benchmarks.fairness --by age --gap fpr
+    python -m benchmarks.fairness --training       # the split that choices are made in
+    python -m benchmarks.fairness --short          # seconds; its figures mean little
+
+Late regret is that of a round over the last fifth, as a share of (loss of the start - loss of the
+best fixed thresholds). `floor` is what the best state of the basis costs: how far the basis itself
+is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+import trimtab as tt
+from trimtab.paper.fairness.play import Settings, Shape, world_of
+from trimtab.sim.worlds import Fairness
+from trimtab.solve import Bound, solve
+
+ROUNDS, SEEDS, FACTOR = 30_000, 8, 1.15
+
+
+def run(world: Fairness, settings: Settings, seed: int) -> tuple[float, float, float]:
+    """Late regret and that of all rounds as shares of what there is to gain; and movement."""
+    policy = tt.SteadyGraphLinUCB(
+        world.problem, start=world.state(settings.start), factor=settings.factor, seed=seed
+    )
+    rng, T = np.random.default_rng((seed, 0, 1)), settings.rounds
+    trace = tt.play(policy, world, horizon=T, seed=rng)
+    late = float(np.diff(trace.regret_at([T - T // 5, T]))[0]) / (T // 5)
+    unit = gain(world, settings)
+    return late / unit, trace.regret / T / unit, trace.movement
+
+
+def gain(world: Fairness, settings: Settings) -> float:
+    """What there is to gain in a round."""
+    return world.loss(world.state(settings.start)) - world.optimum.value
+
+
+def floor(world: Fairness, settings: Settings) -> float:
+    """What the best state of the basis costs, with parameters fitted to all states."""
+    known = solve(Bound.of_parameters(world.problem, world.theta), world.problem.domain.anchor)
+    return (world.loss(known.state) - world.optimum.value) / gain(world, settings)
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--by", default="race", choices=("race", "age", "hours"))
+    parser.add_argument("--gap", default="tpr", choices=("tpr", "fpr", "selection"))
+    parser.add_argument("--basis", default="cubic", choices=("quadratic", "cubic", "quartic"))
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--factor", type=float, default=FACTOR)
+    parser.add_argument("--training", action="store_true")
+    parser.add_argument("--short", action="store_true")
+    asked = parser.parse_args()
+    settings = Settings(
+        by=asked.by,
+        gap=asked.gap,
+        rounds=500 if asked.short else asked.rounds,
+        batch=asked.batch,
+        factor=asked.factor,
+    )
+    world = world_of(settings, Shape("logit", asked.basis), training=asked.training)
+    seeds = 2 if asked.short else SEEDS
+    found = np.array([run(world, settings, seed) for seed in range(seeds)])
+    late = 100 * found[:, 0]
+    print(
+        f"{asked.by} x sex, {asked.gap}, {asked.basis}, {settings.rounds:,} rounds of "
+        f"{asked.batch:,}, {'training' if asked.training else 'test'} split, "
+        f"factor {asked.factor:g}\n"
+        f"late regret {late.mean():.1f} % ({late.min():.1f} to {late.max():.1f} %, {seeds} seeds), "
+        f"all rounds {100 * found[:, 1].mean():.1f} %, movement {found[:, 2].mean():.1f}, "
+        f"floor of the basis {100 * floor(world, settings):.1f} %"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""What the policy learns of a tell: losses without their covariates, or against the control arm.
+
+With a control arm both arms meet the same hour and the same traffic. So the loss that is learned
+is the difference between the arms, on the level of the control arm's first measurement; and how
+much the two differ at the deployed state is what the tuner is worth now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from trimtab.arrays import Array, Ints
+from trimtab.live.state.covariates import Adjustment, values
+from trimtab.live.state.measurement import CONTROL, Plain, lesson_of
+from trimtab.live.state.tuner_state import State, Trial, TunerState
+
+
+def learnable(
+    tuner_state: TunerState, trial: Trial, state: State, fresh: Mapping[str, Plain], at: int
+) -> tuple[Array, Ints]:
+    """Losses (m,), NaN where there is nothing to learn yet, and how many rounds each stands for.
+
+    Args:
+        tuner_state: whose adjustments and levels learn as well.
+        trial: the decision, with all that was told of it.
+        state: where it was.
+        fresh: what this tell says.
+        at: when it was measured, in microseconds since 1970.
+    """
+    if tuner_state.spec.control:
+        return _paired(tuner_state, trial, state, fresh)
+    losses, counts = lesson_of(tuner_state.spec, fresh)
+    for i, objective in enumerate(tuner_state.spec.objectives):
+        if objective.covariates and not np.isnan(losses[i]):
+            z = values(objective.covariates, trial.told, at)
+            known = tuner_state.adjustments
+            if z is None:  # without it nobody knows what the knobs have done
+                losses[i] = np.nan
+                continue
+            if objective.name not in known:
+                known[objective.name] = Adjustment(list(objective.covariates))
+            losses[i] = known[objective.name].adjusted(z, float(losses[i]), trial.epoch)
+    if trial.awaited:  # what was not told yet may still come
+        counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
+    return losses, counts
+
+
+def _paired(
+    tuner_state: TunerState, trial: Trial, state: State, fresh: Mapping[str, Plain]
+) -> tuple[Array, Ints]:
+    spec = tuner_state.spec
+    new = {name.removeprefix(CONTROL) for name in fresh}
+    told = {name: x for name, x in trial.told.items() if x is not None}
+    other = {name.removeprefix(CONTROL): x for name, x in told.items() if name.startswith(CONTROL)}
+    both = {each.name for each in spec.objectives} & told.keys() & other.keys() & new
+    losses, counts = lesson_of(spec, {name: told[name] for name in both})
+    control, rounds = lesson_of(spec, {name: other[name] for name in both})
+    gaps = losses - control
+    if state == tuner_state.state and not np.isnan(gaps).any():
+        _contrast(tuner_state, -float(spec.problem.weights @ gaps))
+    for i, objective in enumerate(spec.objectives):
+        if not np.isnan(gaps[i]):
+            losses[i] = gaps[i] + tuner_state.levels.setdefault(objective.name, float(control[i]))
+    counts = np.minimum(counts, rounds)
+    if trial.awaited:
+        counts[np.isnan(gaps)] = 0
+    return np.where(np.isnan(gaps), np.nan, losses), counts
+
+
+def _contrast(tuner_state: TunerState, better: float) -> None:
+    """One more round at the deployed state in which both arms were measured."""
+    n, mean, squares = tuner_state.contrast
+    step = better - mean
+    mean += step / (n + 1)
+    tuner_state.contrast = [n + 1, mean, squares + step * (better - mean)]

@@ -1,0 +1,92 @@
+"""All of it real: service, Redis, Prometheus, `trimtab run`, a change of workload, an alarm."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import time
+
+import cache_service
+import pytest
+import redis
+from stack import SECRET, Stack, until
+
+from trimtab.errors import TrimtabError
+from trimtab.live import Spec
+from trimtab.live.replay import replay
+from trimtab.live.store.opening import open_journal
+from trimtab.live.tuner import Tuner
+from trimtab.run.signing import verify
+
+RUN = cache_service.SPEC.with_name("run.toml")
+CALM = 10  # rounds before the workload changes
+
+
+def still() -> Spec:
+    """The spec of the example, with windows of a second and moves that are too dear to be made.
+
+    So the state stays, and the alarm has something to compare with after ten rounds. A change
+    just when a move is made would be taken for the effect of the move.
+    """
+    plain = copy.deepcopy(Spec.read(RUN).to_dict())
+    plain["source"] |= {"window": "1s", "patience": "5s"}
+    for knob in plain["knobs"].values():
+        knob["stability"]["move_cost"] = 1e6
+    plain["knobs"]["ttl"]["start"] = 200.0  # entries live long, so that changes show
+    plain["knobs"]["early_refresh"]["start"] = 0.0
+    plain["constraints"][0]["rule"] = "latency_p95 <= 50 * baseline"  # the machine is shared
+    return Spec.from_dict(plain)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("postgresql", "redis", "prometheus")
+def test_a_change_of_workload_reaches_the_webhook() -> None:
+    small = ("--rows", "300", "--requests", "60", "--seed", "1")
+    with Stack(still(), options=small) as stack:
+        knobs = redis.Redis.from_url(stack.redis, decode_responses=True)
+        with stack.loop():
+            spec = Spec.read(stack.folder / "spec.json.toml")
+
+            def tells() -> int:
+                try:
+                    with open_journal(stack.storage, read_only=True) as journal:
+                        return Tuner.existing(spec.name, journal).status().tells
+                except TrimtabError:  # it is not there yet, or just being made
+                    return 0
+
+            def alarms() -> list[tuple[dict[str, str], bytes]]:
+                return [each for each in stack.got if json.loads(each[1])["event"] == "alarm"]
+
+            until(lambda: tells() >= CALM, seconds=90, why=f"{CALM} rounds")
+            knobs.set("workload", "busy")
+            until(alarms, seconds=90, why="an alarm at the webhook receiver")
+            with open_journal(stack.storage) as journal:
+                Tuner.existing(spec.name, journal).override({"ttl": 100.0})
+            until(
+                lambda: knobs.hget("cache-service", "ttl") == "100.0",
+                seconds=30,
+                why="the order in Redis",
+            )
+        held = {name: float(x) for name, x in knobs.hgetall("cache-service").items()}
+        knobs.close()
+        headers, body = alarms()[0]
+        assert json.loads(body)["text"] == "the system seems to have changed"
+        assert verify(body, headers["x-trimtab-signature"], SECRET, now=int(time.time()))
+        with open_journal(stack.storage) as journal:
+            tuner = Tuner.existing(spec.name, journal)
+            assert tuner.status().values == pytest.approx(held)  # the journal knows the system
+            assert replay(journal, spec.name).same
+            rows = tuner.history(kinds=["applied", "notice", "delivered"])
+            assert [row.kind for row in rows][:1] == ["applied"]
+            assert {row.kind for row in rows} == {"applied", "notice", "delivered"}
+            measured = [row.told for row in tuner.history(kinds=["tell"]) if row.told]
+        assert SECRET not in stack.log
+        assert "notice" in stack.log
+        with stack.windows.open(newline="") as file:
+            seen = list(csv.DictReader(file))
+        # What was told is what the service measured, by way of Prometheus.
+        for name in ("latency_mean", "stale_reads", "memory"):
+            true = [float(row[name]) for row in seen]
+            told = [mean for mean, _, _ in (each[name] or (0.0, None, 1) for each in measured)]
+            assert min(true) <= min(told) <= max(told) <= max(true)

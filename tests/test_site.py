@@ -1,0 +1,102 @@
+"""The documentation's site: built strictly and offline, with every public name, fit for a phone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import trimtab as tt
+from tests.browser import DESK, visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NARROW = (390, 844)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site; a proxy that nobody listens at stands for the absence of a network."""
+    out = tmp_path_factory.mktemp("site")
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(out),
+    ]
+    child = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "NO_MKDOCS_2_WARNING": "1",
+            "http_proxy": "http://127.0.0.1:9",
+            "https_proxy": "http://127.0.0.1:9",
+        },
+        check=False,
+    )
+    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
+    return out
+
+
+def test_every_public_name_has_its_place(site: Path) -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in site.rglob("api/*.html"))
+    modules = {"bases", "plot", "theory", "worlds"}
+    missing = [name for name in tt.__all__ if name not in modules and f'.{name}"' not in pages]
+    assert missing == []
+    for name in modules:
+        assert (site / "reference" / "api" / f"{name}.html").is_file()
+
+
+def test_what_is_generated(site: Path) -> None:
+    commands = (site / "reference" / "cli.html").read_text(encoding="utf-8")
+    assert "trimtab storage check" in commands
+    assert "max_step" in (site / "reference" / "schemas.html").read_text(encoding="utf-8")
+    for path in NOTEBOOKS:
+        assert (site / "notebooks" / f"{path.stem}.html").is_file()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "name", ["index", "live", "reference/cli", "reference/api/problems", "notebooks/first-steps"]
+)
+def test_pages_in_a_browser(chromium: Browser, site: Path, name: str, scheme: str) -> None:
+    size = NARROW if scheme == "light" else DESK
+    with visit(chromium, site / f"{name}.html", size=size, color_scheme=scheme) as seen:
+        assert seen.fetched == []
+        assert seen.overflow() == 0
+        assert seen.faults() == []
+        assert seen.page.locator("img:not([alt])").count() == 0
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_run(path: Path) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    assert not any(cell.get("outputs") for cell in notebook.cells)  # they would grow stale
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    kinds = {kind for output in shown for kind in output.get("data", {})}
+    assert "application/vnd.plotly.v1+json" in kinds
+    assert "text/html" in kinds
+
+
+def test_there_are_four_notebooks() -> None:
+    assert len(NOTEBOOKS) == 4
