@@ -12,6 +12,7 @@ WORKERS ?= auto
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 100000
 LOCK_ARGS ?=
+TORTURE ?=
 FLEET ?=
 # What `make sanitize` runs: everything that calls the doors of the core directly.
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
@@ -27,7 +28,7 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo fleet test test-fast fuzz sanitize tidy bench prove docs lint format wheel lock clean
+.PHONY: help demo fleet test test-fast fuzz torture sanitize tidy bench prove docs lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
@@ -44,6 +45,9 @@ test-fast: $(STAMP)  ## The inner loop: what is neither slow nor a whole program
 
 fuzz: $(STAMP)  ## Fuzz specs, command lines, damaged stores and the doors of the core
 	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/live/test_*fuzz.py tests/live/spec/test_*fuzz.py tests/core/test_core.py
+
+torture: $(STAMP)  ## Flip bits, swap pages, interrupt and kill, with a seed (TORTURE="--seed 1 --seconds 600")
+	$(BIN)/python -m benchmarks.torture $(TORTURE)
 
 sanitize: $(STAMP)  ## Build the core with address and undefined-behaviour sanitizers and test it
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DTRIMTAB_SANITIZE=ON \

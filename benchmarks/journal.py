@@ -1,9 +1,10 @@
 """The journal: how long an acknowledged append takes, and how many bytes an event needs.
 
-Each append is one event, with a key, of eight losses, committed and forced to the disk before
-it returns. The times are those the caller sees. PostgreSQL runs on the same machine, by a
-socket, with fsync on, from tests/postgres.py. The disk's own time for a small forced write is
-printed beside them.
+Each append is one event of eight losses after the last one, committed and forced to the disk
+before it returns; each process has a tuner of its own. The times are those the caller sees.
+PostgreSQL runs on the same machine, by a socket, with fsync on, from tests/postgres.py; pgbench
+inserts rows of the same size with as many clients in the same run. The disk's own time for a small
+forced write is printed beside them.
 
     python benchmarks/journal.py [folder]
 """
@@ -14,6 +15,7 @@ import os
 import platform
 import resource
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,17 +28,18 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.postgres import Server
+from tests.postgres import Server, connect
+from tests.system_packages import postgresql
 from trimtab.live.store.event import Draft
 from trimtab.live.store.opening import open_journal
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
-ALONE, EACH, BULK = 800, 100, 100_000
+ALONE, EACH, BULK = 800, 300, 100_000
 
 
-def draft(rng: np.random.Generator, key: str) -> Draft:
+def draft(rng: np.random.Generator) -> Draft:
     """A tell of eight losses."""
-    return Draft(kind="tell", payload={"losses": rng.random(8).tolist()}, at=AT, key=key)
+    return Draft(kind="tell", payload={"losses": rng.random(8).tolist()}, at=AT)
 
 
 def appended(url: str, name: str, n: int) -> list[float]:
@@ -44,10 +47,11 @@ def appended(url: str, name: str, n: int) -> list[float]:
     rng = np.random.default_rng(0)
     times = []
     with open_journal(url) as journal:
-        for i in range(n):
-            event = draft(rng, f"{name}-{i}")
+        (last,) = journal.append(name, draft(rng))
+        for _ in range(n):
+            event = draft(rng)
             begin = time.perf_counter()
-            journal.append("timed", event)
+            (last,) = journal.append(name, event, after=last)
             times.append(time.perf_counter() - begin)
     return times
 
@@ -76,8 +80,8 @@ def bulk(url: str) -> tuple[float, float]:
     rng = np.random.default_rng(1)
     with open_journal(url) as journal:
         begin = time.perf_counter()
-        for start in range(0, BULK, 1000):
-            journal.append("bulk", *(draft(rng, str(start + i)) for i in range(1000)))
+        for _ in range(0, BULK, 1000):
+            journal.append("bulk", *(draft(rng) for _ in range(1000)))
         wrote = time.perf_counter() - begin
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         begin = time.perf_counter()
@@ -110,6 +114,34 @@ def measure(name: str, url: str, size: Callable[[], int]) -> None:
     print(f"  opening it again: {1000 * (time.perf_counter() - begin):.0f} ms")
 
 
+def pgbench(server: Server) -> None:
+    """One-row inserts by pgbench with 1 and 8 clients."""
+    with connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE plain (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, payload text, "
+            "digest bytea)"
+        )
+    script = server.folder / "insert.sql"
+    script.write_text(
+        f"INSERT INTO plain (payload, digest) VALUES ('{'x' * 167}', '{'y' * 32}');\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o644)
+    program = Path(postgresql() or "") / "pgbench"
+    for clients in (1, 8):
+        ran = subprocess.run(
+            [
+                *(program, "-n", "-c", str(clients), "-j", "2", "-T", "6", "-M", "prepared"),
+                *("-f", script, "-h", str(server.folder), "-U", "postgres", "postgres"),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        rate = next(line.split()[2] for line in ran.splitlines() if line.startswith("tps"))
+        print(f"{f'pgbench, {clients} clients':<34}{float(rate):>10,.0f}")
+
+
 def main() -> None:
     """Print the table."""
     home = sys.argv[1] if len(sys.argv) > 1 else None
@@ -117,7 +149,7 @@ def main() -> None:
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{os.cpu_count()} cores, {platform.machine()}"
     )
-    text = draft(np.random.default_rng(0), "key").text
+    text = draft(np.random.default_rng(0)).text
     print(f"payload of {len(text)} bytes; milliseconds of one append\n")
     print(f"{'':<34}{'per second':>10}{'median':>10}{'p99':>10}{'most':>10}")
     with tempfile.TemporaryDirectory(dir=home) as folder:
@@ -135,6 +167,7 @@ def main() -> None:
                 return int(journal._database.query(sql)[0][0])
 
         measure("PostgreSQL", url, size)
+        pgbench(server)
     finally:
         server.remove()
 

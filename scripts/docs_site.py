@@ -56,7 +56,8 @@ SECTIONS = {  # what stands where; a page that is not listed is a guide
     ),
     "Library": ("reference/api/",),
     "Explanation": (
-        *("notation.md", "paper-map.md", "errata.md", "reproduction.md", "fairness.md"),
+        *("notation.md", "paper-map.md", "errata.md", "reproduction.md", "movement.md"),
+        "fairness.md",
     ),
 }
 OTHERS = "How-to guides"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import os
 import zipfile
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from trimtab.errors import InvalidInput
+from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.model.domain import BoundConvexDomain, ConvexDomain
 from trimtab.model.problem import Problem
 from trimtab.policies import GradientPolicy, Policy, restore
@@ -77,12 +78,41 @@ def load(
     digest, _, body = content[len(MAGIC) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise InvalidInput(f"{path} is truncated or damaged: its digest does not match")
+    # Whoever forges a digest can write anything: whatever that leads to is one kind of error.
     try:
+        _refuse_large(body)
         with np.load(io.BytesIO(body), allow_pickle=False) as archive:
             snapshot = dict(_plain(name, archive[name]) for name in archive.files)
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise InvalidInput(f"{path} holds no plain arrays: {error}") from None
-    return restore(problem, snapshot)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+    except Exception as error:
+        raise InvalidInput(f"{path} holds no plain arrays: {_said(error)}") from None
+    try:
+        return restore(problem, snapshot)
+    except TrimtabError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{path} is no snapshot of this problem: {_said(error)}") from None
+
+
+def _refuse_large(body: bytes) -> None:
+    """Refuse an archive that says it unpacks to far more than it is, or whose arrays say so."""
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        for entry in archive.infolist():
+            if entry.file_size > len(body) or entry.compress_type != zipfile.ZIP_STORED:
+                raise InvalidInput(f"{entry.filename!r} is packed, or unpacks to too many bytes")
+            with archive.open(entry) as file:
+                version = np.lib.format.read_magic(file)
+                read = {(1, 0): np.lib.format.read_array_header_1_0}.get(
+                    version, np.lib.format.read_array_header_2_0
+                )
+                shape, _, kind = read(file)
+            if math.prod(shape) * kind.itemsize > entry.file_size:
+                raise InvalidInput(f"{entry.filename!r} says it has {shape} entries")
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:200]
 
 
 def _array(name: str, value: Any) -> tuple[str, Any]:

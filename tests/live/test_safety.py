@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-import trimtab.live.tuner as module
+import trimtab.live.follower as module
 from tests.live.tuners import Clock, tuner_at
 from trimtab.errors import InvalidInput
 from trimtab.live import Constraint, Spec

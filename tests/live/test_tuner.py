@@ -451,7 +451,7 @@ def test_a_clock_that_goes_back(tmp_path: Path, clock: Clock) -> None:
 def test_snapshots_are_a_cache(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.live.tuner.SNAPSHOT_EVERY", 20)
+    monkeypatch.setattr("trimtab.live.follower.SNAPSHOT_EVERY", 20)
     with tuner_at(tmp_path, clock) as tuner:
         play(tuner, clock, 40)
         expected = tuner.ask()
@@ -476,7 +476,7 @@ def test_a_new_process_in_every_round_changes_nothing(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each goes on from the snapshot of the one before."""
-    monkeypatch.setattr("trimtab.live.tuner.SNAPSHOT_EVERY", 3)
+    monkeypatch.setattr("trimtab.live.follower.SNAPSHOT_EVERY", 3)
     spec = spec_with(policy={"kind": "SteadyGraphLinUCB"})
     made: list[list[Any]] = [[], []]
     for folder, processes in ((tmp_path / "one", 1), (tmp_path / "many", 25)):

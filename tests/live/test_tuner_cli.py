@@ -55,7 +55,7 @@ def test_a_day_at_the_command_line(spec: str) -> None:
     receipt = told(run("tell", spec, "shop-2", "errors=1", "--count", "3", "--json"))
     assert receipt == {"id": "shop-2", "events": [4], "repeated": False}
     assert told(run("tell", spec, "shop-2", "latency=121", "--correct", "--json"))["events"] == [5]
-    assert told(run("tell", spec, "shop-2", "sales=", "--correct", "--json"))["events"] == [6]
+    assert told(run("tell", spec, "shop-2", "sales=", "--correct", "--json"))["events"] == [7]
     why = told(run("explain", spec, "shop-2", "--json"))
     assert why["told"]["latency"] == {"mean": 121.0, "sem": None, "count": 1}
     assert why["told"]["sales"] is None

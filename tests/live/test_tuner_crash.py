@@ -19,11 +19,11 @@ from tests.live.store.journals import child
 from tests.live.store.test_journal_cuts import LOCK, SHM, WAL, change, files, folder  # noqa: F401 - a fixture
 from tests.live.tuners import Clock, spec_with, tuner_at
 from tests.postgres import Server, connect
+from trimtab.live.follower import STEPS
 from trimtab.live.replay import replay
 from trimtab.live.store.database import STEPS as JOURNAL_STEPS
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.opening import open_journal
-from trimtab.live.tuner import STEPS
 
 # A run whose every call is a function of the round alone, so that it can go on anywhere.
 RUN = """
@@ -31,7 +31,7 @@ import json, os, signal, sys
 from datetime import timedelta
 import numpy as np
 import trimtab as tt
-import trimtab.live.tuner as module
+import trimtab.live.follower as module
 from tests.live.tuners import Clock, T0, spec_with, world
 module.SNAPSHOT_EVERY = 8
 url, rounds = sys.argv[1], int(sys.argv[2])

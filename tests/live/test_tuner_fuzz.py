@@ -41,7 +41,7 @@ def store() -> Iterator[Path]:
     (folder / "past.csv").write_text("ttl,size,mix,metric,value\n100,2,0.5,latency,90\n")
     clock = Clock()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("trimtab.live.tuner.SNAPSHOT_EVERY", 8)
+        patch.setattr("trimtab.live.follower.SNAPSHOT_EVERY", 8)
         with Tuner(folder / "shop.toml", clock=clock) as tuner:
             play(tuner, clock, 6)
     shutil.copytree(folder, folder / "whole")

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 import trimtab as tt
-import trimtab.live.tuner as module
+import trimtab.live.follower as module
 from tests.live.tuners import Clock, assert_same, direct, matrices, spec_with, world
 from trimtab.live import Decision
 from trimtab.live.replay import replay

@@ -139,6 +139,18 @@ def test_errors_are_problems_in_the_words_of_the_command_line(
     assert served.send("viewer", "GET", AT).json()["events"] == before
 
 
+def test_what_nobody_foresaw_is_a_problem_too(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: tt.Tuner) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(tt.Tuner, "status", broken)
+    answer = served.send("viewer", "GET", AT)
+    assert (answer.status_code, answer.json()["title"]) == (500, "fault")
+    assert "secret" not in answer.text
+
+
 def test_a_key_gives_the_same_answer_again(served: Running) -> None:
     key = {"idempotency-key": "k1"}
     first = served.post(f"{AT}/pause", {"why": "a"}, "operator", headers=key)

@@ -55,12 +55,13 @@ def serve(
     from trimtab.serve.server import listening, server
     from trimtab.serve.settings import LOOPBACK, Settings
 
+    place = f"[{host}]" if ":" in host else host
     stack = ExitStack()
     if demo:
         storage = f"{stack.enter_context(TemporaryDirectory(prefix='trimtab-demo-'))}/demo.db"
     settings = Settings(
         storage=storage,
-        hosts=(*LOOPBACK, *(host_name or ())),
+        hosts=(*LOOPBACK, place, *(host_name or ())),
         secure=certificate is not None or proxy is not None,
         connections=connections,
         open_tuners=open_tuners,
@@ -74,7 +75,6 @@ def serve(
             settings, host=host, port=port, certificate=certificate, key=key, proxy=proxy
         )
         scheme = "https" if certificate else "http"
-        place = f"[{host}]" if ":" in host else host
         url = f"{scheme}://{place}:{socket.getsockname()[1]}"
         typer.echo(f"trimtab serves {url}")
         if (secret := program.service.tokens.first()) is not None:

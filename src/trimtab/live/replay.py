@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 from trimtab.errors import NotFound
+from trimtab.live.correcting import amended
 from trimtab.live.planning import decide
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.projection import Projection
 from trimtab.live.store.event import canonical, microseconds
 from trimtab.live.store.journal import Journal
+from trimtab.live.store.snapshot_table import Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,11 @@ class Replay:
     def to_dict(self) -> dict[str, Any]:
         """The outcome as plain data, for other programs."""
         return asdict(self) | {"differing": list(self.differing), "same": self.same}
+
+
+def _none(most: int) -> Iterator[Snapshot]:
+    """No snapshot: everything is played again."""
+    return iter(())
 
 
 def replay(journal: Journal, tuner: str) -> Replay:
@@ -57,8 +65,11 @@ def replay(journal: Journal, tuner: str) -> Replay:
             decisions += 1
             if canonical(payload) != event.text:
                 differing.append(id_of(tuner, event.number))
-        if event.kind == "correct":
-            projection.replay(read, last=event.number)
+        if event.kind == "amend":
+            through: int = event.payload["through"]
+            projection, _ = amended(
+                projection.tuner_state, read, _none, through=through, last=event.number
+            )
         else:
             projection.take(event, {})
     if projection is None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -15,8 +12,9 @@ from typing import Any, Literal, Self
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.display import displayed
-from trimtab.errors import InvalidInput, NotFound, TrimtabError
+from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.explain import Explanation, explained
+from trimtab.live.follower import Follower, Plan
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
 from trimtab.live.spec.spec import Spec
@@ -26,25 +24,17 @@ from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
 from trimtab.live.state.measurement import CONTROL, plain_metrics
 from trimtab.live.state.projection import Projection
+from trimtab.live.state.reducer import recorded
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Step
-from trimtab.live.store.event import EPOCH, Draft, Event, microseconds, word
-from trimtab.live.store.faults import Unavailable
+from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import Place, Read, Session
+from trimtab.live.store.session import Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
 from trimtab.policies import Policy, restore
-
-SNAPSHOT_EVERY = 500  # events
-
-# Where a call can be interrupted, beside those of the journal (`database.STEPS`).
-STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
-
-Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
-Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
 
 
 @displayed
@@ -103,9 +93,7 @@ class Tuner:
     ) -> None:
         self.spec = spec if isinstance(spec, Spec) else Spec.read(spec)
         self.name = self.spec.name
-        self._clock, self._step = clock, step
         self._actor = None if actor is None else word(actor, "actor")
-        self._thread = threading.RLock()
         seed = whole(seed, "seed", low=0)
         self.spec.new_policy(seed=seed)  # refuses here what does not go together
         self._shared = isinstance(storage, Journal)
@@ -115,9 +103,12 @@ class Tuner:
             url = self.spec.storage if storage is None else storage
             self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
-            self._projection, self._saved = self._begun(seed, bool(shadow), read_only)
+            self._follower = Follower(self.name, self._journal, clock=clock, step=step)
+            if not self._follower.begin(None if read_only else self._first(seed, bool(shadow))):
+                raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
             if not read_only:
                 self._adopt(shadow)
+                self._follower.amend()  # what somebody has corrected, and could not end
         except BaseException:
             self.close()
             raise
@@ -138,38 +129,25 @@ class Tuner:
         """
         tuner = cls.__new__(cls)
         tuner.name = word(name, "name")
-        tuner._clock, tuner._step = clock, lambda name: None
         tuner._actor = None if actor is None else word(actor, "actor")
-        tuner._thread = threading.RLock()
         tuner._journal, tuner._shared = journal, True
-        tuner._projection, tuner._saved = tuner._begun(0, False, read_only=True)
+        tuner._follower = Follower(tuner.name, journal, clock=clock, step=lambda name: None)
+        if not tuner._follower.begin(None):
+            raise NotFound(f"there is no tuner {name!r} in this store; ask it first")
         tuner.spec = tuner._projection.tuner_state.spec
         return tuner
 
-    def _begun(self, seed: int, shadow: bool, read_only: bool) -> tuple[Projection, int]:
-        """What the journal says of this tuner, which is begun if it is not there.
+    @property
+    def _projection(self) -> Projection:
+        return self._follower.projection
 
-        Also the number of the snapshot that was used, 0 if none was.
-        """
-        snapshot = self._journal.load_snapshot(self.name)
-        projection = None if snapshot is None else Projection.from_snapshot(snapshot)
-        saved = 0 if projection is None else projection.number
-        if projection is None:
-            first = next(self._read(), None)
-            if first is None and read_only:
-                raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
-            if first is None:
-                plain = {"seed": seed, "shadow": shadow, "version": __version__}
-                payload = {"spec": json.dumps(self.spec.to_dict()), **plain}
-                payload["configuration"] = json.dumps(configuration(self.spec))
-                payload |= self._signed(None)
-                begin = Draft(kind="begin", payload=payload, at=self._clock())
-                first = self._journal.decide(
-                    self.name, lambda alone: next(alone.events(), None) or alone.append(begin)[0]
-                )
-            projection = Projection.begun(first)
-        projection.follow(self._read)
-        return projection, saved
+    def _first(self, seed: int, shadow: bool) -> Draft:
+        """The event that begins a tuner."""
+        plain = {"seed": seed, "shadow": shadow, "version": __version__}
+        payload = {"spec": recorded(self.spec), **plain}
+        payload["configuration"] = json.dumps(configuration(self.spec))
+        at = self._follower.clock()
+        return Draft(kind="begin", payload=payload | self._signed(None), at=at)
 
     def _adopt(self, shadow: bool | None) -> None:
         """Take over what may change of the spec, and whether it acts."""
@@ -177,7 +155,7 @@ class Tuner:
         def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             entries: list[Entry] = []
             if history.differs(tuner_state.spec, self.spec):
-                entries.append(("spec", {"spec": json.dumps(self.spec.to_dict())}))
+                entries.append(("spec", {"spec": recorded(self.spec)}))
             if shadow is not None and tuner_state.shadow != shadow:
                 entries.append(("shadow", {"on": shadow}))
             return entries
@@ -204,15 +182,15 @@ class Tuner:
                 return []
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
-        with self._turn():
+        with self._follower.turn():
             events = self._act(plan, actor, fresh=True)
             if events:
                 event = events[0]
             else:
                 trial = self._projection.tuner_state.open_trial(client)
-                event = history.event(self._read, trial.number if trial else 0)
+                event = history.event(self._follower.read, trial.number if trial else 0)
             decision = self._decision(event)
-            self._save()
+            self._follower.save()
         return decision
 
     def tell(
@@ -257,6 +235,8 @@ class Tuner:
             return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         events = self._act(plan, actor)
+        if correct:
+            self._follower.amend()
         return Receipt(id=decision_id, events=tuple(event.number for event in events))
 
     # People.
@@ -340,11 +320,11 @@ class Tuner:
                 metric, value, and optionally time and noise. The same table again has no effect.
             actor: who gives it.
         """
-        with self._turn():
-            spec, at = self._projection.tuner_state.spec, self._time(self._clock())
+        with self._follower.turn():
+            spec, at = self._projection.tuner_state.spec, self._follower.now()
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
             self._journal.append(self.name, *drafts)
-            self._projection.follow(self._read)
+            self._follower.follow()
         return rows
 
     def explain(self, decision_id: str) -> Explanation:
@@ -353,13 +333,15 @@ class Tuner:
         Raises:
             NotFound: there was no such decision.
         """
-        with self._turn():
-            self._projection.follow(self._read)
+        with self._follower.turn():
+            self._follower.follow()
             number = self._number(decision_id)
-            known = history.known(self._projection.tuner_state, number, self._read, self.name)
-            event = history.event(self._read, number)
+            known = history.known(
+                self._projection.tuner_state, number, self._follower.read, self.name
+            )
+            event = history.event(self._follower.read, number)
             look = event.payload.get("looked", number)
-            source = history.event(self._read, look) if look else None
+            source = history.event(self._follower.read, look) if look else None
             spec = self._projection.tuner_state.spec
             return explained(spec, self._decision(event), source, known.told)
 
@@ -379,89 +361,40 @@ class Tuner:
             newest: whether the newest rows are wanted, and come first.
             kinds: of which kinds ("decide", "tell", "pause", ...); all by default.
         """
-        with self._turn():
-            self._projection.follow(self._read)
+        with self._follower.turn():
+            self._follower.follow()
             spec, last = self._projection.tuner_state.spec, self._projection.number
-            source = Source(spec, self._read, last)
+            source = Source(spec, self._follower.read, last)
             return source.rows(after=after, limit=limit, newest=newest, kinds=kinds)
 
     @property
     def policy(self) -> Policy:
         """What was learned up to the last event: a policy of its own, for you to look at."""
-        with self._thread:
-            self._projection.follow(self._read)
+        with self._follower.turn():
+            self._follower.follow()
             learned = self._projection.learned.policy
             return restore(learned.problem, learned.snapshot())
 
     def recorded_spec(self) -> Spec:
         """The spec that the journal has now; `spec` is the one that this object was made with."""
-        with self._thread:
-            self._projection.follow(self._read)
+        with self._follower.turn():
+            self._follower.follow()
             return self._projection.tuner_state.spec
 
     def status(self) -> Status:
         """Where the tuner stands."""
-        with self._turn():
-            self._projection.follow(self._read)
+        with self._follower.turn():
+            self._follower.follow()
             tuner_state, learned = self._projection.tuner_state, self._projection.learned
-            return status_of(tuner_state, learned, now=microseconds(self._time(self._clock())))
+            return status_of(tuner_state, learned, now=microseconds(self._follower.now()))
 
     # How every call goes.
 
     def _act(
         self, plan: Plan, actor: str | None = None, why: str | None = None, *, fresh: bool = False
     ) -> tuple[Event, ...]:
-        """Read what is new, plan, append, and follow; no event if there is nothing to do.
-
-        The plan is made on what is known, and its events are appended if that was all there is. If
-        there were other events meanwhile it is made once more, with nobody in between.
-        """
-        with self._turn():
-            self._step("received")
-            make = partial(self._drafts, plan, self._signed(actor, why))
-            drafts = [] if fresh else self._tried(make)
-            if not drafts:
-                self._projection.follow(self._read)
-                drafts = make(self._read)
-            if not drafts:
-                return ()
-            events = self._journal.append(self.name, *drafts, after=self._projection.place)
-            if not events:
-                events = self._journal.decide(self.name, partial(self._alone, make))
-            self._step("appended")
-            self._projection.extend(events, self._read)
-            self._step("folded")
-            return events
-
-    def _alone(self, make: Make, session: Session) -> tuple[Event, ...]:
-        """Read what is new, plan and append while nobody else can."""
-        self._projection.follow(session.events)
-        drafts = make(session.events)
-        return session.append(*drafts) if drafts else ()
-
-    def _tried(self, make: Make) -> list[Draft]:
-        """What the plan amounts to by what is known, nothing if it cannot be made without reading.
-
-        Whether that was all there is shows when it is appended.
-        """
-        if not self._projection.whole:
-            return []
-        try:
-            return make(self._read)
-        except TrimtabError:
-            return []
-
-    def _turn(self) -> threading.RLock:
-        """The lock between threads; a forked child is refused before it waits for it."""
-        self._journal.refuse_forked()
-        return self._thread
-
-    def _drafts(self, plan: Plan, signed: dict[str, str], read: Read) -> list[Draft]:
-        tuner_state, at = self._projection.tuner_state, self._time(self._clock())
-        return [
-            Draft(kind=kind, payload=payload | signed, at=at)
-            for kind, payload in plan(tuner_state, read, microseconds(at))
-        ]
+        """The events that a plan amounts to, appended; none if there is nothing to do."""
+        return self._follower.act(plan, self._signed(actor, why), fresh=fresh)
 
     def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
         """Who is behind an event, and why, as its payload says it."""
@@ -476,35 +409,15 @@ class Tuner:
             return newest
         return number_of(self.name, decision_id)
 
-    def _read(self, *, after: Place = 0) -> Any:
-        return self._journal.events(self.name, after=after)
-
-    def _time(self, clock: datetime) -> datetime:
-        """The clock's time, but never before the last event's."""
-        if not isinstance(clock, datetime) or clock.utcoffset() is None:
-            raise InvalidInput(f"the clock gives {clock!r}; give a datetime with a time zone")
-        return max(clock, EPOCH + timedelta(microseconds=self._projection.tuner_state.now))
-
     def _decision(self, event: Event) -> Decision:
         tuner_state = self._projection.tuner_state
         trial = tuner_state.trials.get(event.number)
         state = (
-            history.state(self._read, event)
+            history.state(self._follower.read, event)
             if trial is None
             else tuner_state.epochs[trial.epoch].state
         )
         return decision_of(tuner_state.spec, event, state)
-
-    def _save(self) -> None:
-        """Keep a snapshot now and then; it is a cache, so that a failure is no matter."""
-        if self._projection.number - self._saved >= SNAPSHOT_EVERY:
-            self._step("before snapshot")
-            with suppress(Unavailable):
-                self._journal.save_snapshot(
-                    self.name, number=self._projection.number, content=self._projection.content()
-                )
-                self._saved = self._projection.number
-            self._step("after snapshot")
 
     def plot(self) -> Any:
         """The knobs over the rounds, as `plot.knobs` draws them."""

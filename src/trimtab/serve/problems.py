@@ -89,6 +89,10 @@ def handle_errors(app: FastAPI) -> None:
             return JSONResponse({"errorCode": "PARSE_ERROR", "errorDetails": said}, 400)
         return problem(422, said)
 
+    @app.exception_handler(Exception)  # it is raised again behind the answer, for the log
+    def unforeseen(request: Request, error: Exception) -> Response:
+        return problem(500, "a fault of the service, which its log names; report it", kind="fault")
+
     @app.exception_handler(HTTPException)
     def other(request: Request, error: HTTPException) -> Response:
         headers = dict(error.headers) if error.headers else None

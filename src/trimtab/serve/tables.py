@@ -16,8 +16,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from trimtab.live.store.address import address_of
 from trimtab.live.store.database import Database, Execute, Row
 from trimtab.live.store.opening import open_journal
 
@@ -112,11 +112,11 @@ class Tables:
 
 def database_of(url: str, timeout: float) -> Database:
     """The database in which the journal is."""
-    if url.startswith(("postgresql://", "postgres://")):
+    address = address_of(url)
+    if address.path is None:
         from trimtab.live.store.postgres_database import PostgresDatabase
 
-        return PostgresDatabase(url, read_only=False, timeout=timeout, step=lambda name: None)
+        return PostgresDatabase(address, read_only=False, timeout=timeout, step=lambda name: None)
     from trimtab.live.store.sqlite_database import SqliteDatabase
 
-    path = Path(url.removeprefix("sqlite:///"))
-    return SqliteDatabase(path, read_only=False, timeout=timeout, step=lambda name: None)
+    return SqliteDatabase(address.path, read_only=False, timeout=timeout, step=lambda name: None)

@@ -86,6 +86,10 @@ class Store:
 
     def _open(self) -> None:
         db = self._db
+        (mark,) = db.execute("PRAGMA application_id").fetchone()
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if mark != APPLICATION and (mark or tables):  # somebody else's: nothing in it is changed
+            raise InvalidInput(f"{self.path} is a database, but no sweep's; choose another path")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         with self._transaction():  # two processes may open a new file at once
@@ -96,8 +100,6 @@ class Store:
                     db.execute(statement)
                 return
             (layout,) = db.execute("PRAGMA user_version").fetchone()
-        if mark != APPLICATION:
-            raise InvalidInput(f"{self.path} is a database, but no sweep's; choose another path")
         if layout != LAYOUT:
             raise InvalidInput(
                 f"{self.path} has layout {layout}, and this trimtab writes {LAYOUT}; "

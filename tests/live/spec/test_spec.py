@@ -179,7 +179,7 @@ FAULTS: list[tuple[str, str, str]] = [
     (
         'name = "cache"',
         'name = "c"\nstorage = "mysql://me:pw@h/d"',
-        "'mysql://...@h/d': give a URL",
+        "storage: give a URL",
     ),
     (
         "[knobs.workers]",

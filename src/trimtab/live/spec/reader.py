@@ -28,6 +28,7 @@ PLAIN = (
     "control",
     "mode",
 )  # keys that are taken as they are
+MOST_DOTS = 500  # in a line
 DURATIONS = ("per", "stabilize_for", "budget_per")
 
 T = TypeVar("T")
@@ -76,6 +77,9 @@ def beside(path: Path, storage: str) -> str:
 
 def tables_of(text: str) -> tuple[dict[str, Any], list[Fault]]:
     """The tables of a TOML text, or the fault that keeps it from being read."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MOST_DOTS:  # the parser's memory grows with their square
+            return {}, [Fault("", f": no TOML: line {number} has more than {MOST_DOTS} dots")]
     try:
         return tomllib.loads(text), []
     except RecursionError:

@@ -21,8 +21,10 @@ SPAN = Either(
     Whole(low=1, high=duration.MOST),
 )
 STORAGE = Text(
-    rf"(sqlite:///|postgres(ql)?://){PLAIN}{{1,500}}",
-    'give a URL such as "sqlite:///tuner.db" or "postgresql://user@host/database"',
+    rf"(sqlite:///|postgres(ql)?(\+[a-z0-9]+)?://){PLAIN}{{1,500}}|\$\{{[A-Za-z_][A-Za-z0-9_]*\}}",
+    'give a URL such as "sqlite:///tuner.db" or "postgresql://user@host/database"; ${NAME} stands '
+    "for an environment variable",
+    secret=True,
 )
 POSITIVE = Number(low=0.0, above=True)
 

@@ -113,11 +113,15 @@ class Text:
 
     pattern: str
     hint: str  # what to write
+    secret: bool = False  # a message does not show it
 
     def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
         """The string."""
         if isinstance(value, str) and re.fullmatch(self.pattern, value):
             return value
+        if self.secret:
+            faults.append(Fault(path, f": {self.hint} (its value is not shown: it may be secret)"))
+            return REFUSED
         return refused(value, path, faults, self.hint)
 
     def schema(self) -> Json:

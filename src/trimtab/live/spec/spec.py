@@ -71,7 +71,7 @@ class Spec:
     constraints: tuple[Constraint, ...] = ()
     basis: BasisChoice = field(default_factory=BasisChoice)
     policy: PolicyChoice = field(default_factory=PolicyChoice)
-    storage: str = "sqlite:///trimtab.db"
+    storage: str = field(default="sqlite:///trimtab.db", repr=False)  # may have a password
     baseline_observations: int = 8  # at the start state, of which a baseline is the mean
     control: bool = False  # whether a share of the traffic stays at the start state
     mode: Mode = "auto"  # whether moves are made, or proposed and made when a person approves

@@ -15,6 +15,7 @@ from trimtab.live.spec.spec import Spec
 from trimtab.registry import suggestion
 
 MOST = 10**9  # rounds that one measurement may stand for
+LARGEST = 1e100  # of a mean or a standard error, as of any number in a spec; one over it, the least
 SLACK = 1e-9  # by which a standard error may exceed the noise of one measurement, for rounding
 
 CONTROL = "control:"  # begins the names of what was measured at the start state meanwhile
@@ -64,12 +65,19 @@ def _mean(name: str, given: Any) -> tuple[float | None, float | None]:
     mean = real(given, name)
     if isinf(mean):
         raise InvalidInput(f"{name} = {mean}; give a finite number, or NaN for what is missing")
+    if abs(mean) > LARGEST:  # sums of products with counts must stay finite
+        raise InvalidInput(f"{name} = {mean:g}; at most {LARGEST:g} either way: check its unit")
     if error is not None:
         error = real(error, f"the standard error of {name}")
         if not 0.0 < error < np.inf:
             raise InvalidInput(
                 f"the standard error of {name} = {error:g}; it must be above 0: leave it out if it "
                 "is not known"
+            )
+        if not 1.0 / LARGEST <= error <= LARGEST:  # squares must stay finite, and above 0
+            raise InvalidInput(
+                f"the standard error of {name} = {error:g}; from {1.0 / LARGEST:g} to {LARGEST:g}: "
+                "check its unit, or leave it out"
             )
     return (None, None) if isnan(mean) else (mean, error)
 
@@ -98,7 +106,8 @@ def lesson_of(spec: Spec, told: Mapping[str, Plain]) -> tuple[Array, Ints]:
             continue
         mean, error, count = told[objective.name]
         if error is not None and objective.noise is not None:
-            count = min(floor((1.0 + SLACK) * (objective.noise / error) ** 2), MOST)
+            ratio = min(objective.noise / error, float(MOST))  # its square is finite
+            count = min(floor((1.0 + SLACK) * ratio**2), MOST)
         if count >= 1:
             losses[i], counts[i] = objective.loss(mean), count
     return losses, counts

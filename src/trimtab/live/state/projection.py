@@ -7,7 +7,7 @@ import json
 import warnings
 import zipfile
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +15,7 @@ import numpy as np
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.learned import Learned, Lesson
-from trimtab.live.state.measurement import Plain
-from trimtab.live.state.reducer import Corrections, apply, begun, corrected
+from trimtab.live.state.reducer import Corrections, apply, begun
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, SnapshotIgnored
@@ -25,7 +24,9 @@ from trimtab.live.store.snapshot_table import Snapshot
 
 FORMAT = 3  # of snapshots; another one is not used, and events are replayed instead
 # What an event that no tuner has written may lead to.
-FOREIGN = (LookupError, TypeError, ValueError, AttributeError)
+FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+Amend = Callable[[TunerState, Event], "Projection"]  # after an `amend` event
+
 MOST_PENDING = 10_000  # lessons that wait for the policy
 
 
@@ -43,7 +44,7 @@ class Projection:
         self._learned = learned
         self._spec = spec  # of the first event
         self._at = at
-        self._pending: deque[Lesson] = deque()
+        self._pending: deque[tuple[int, Lesson]] = deque()  # with their events
         self._whole = True  # whether no change was left half done, by Ctrl-C for example
 
     @classmethod
@@ -63,7 +64,11 @@ class Projection:
         if self._pending:
             self._whole = False  # until nothing can interrupt it any more
             while self._pending:
-                self._learned.apply(self._pending.popleft())
+                number, lesson = self._pending.popleft()
+                try:
+                    self._learned.apply(lesson)
+                except (ArithmeticError, ValueError) as error:
+                    raise _unlearnable(self.tuner_state.spec.name, number, error) from error
             self._whole = True
         return self._learned
 
@@ -79,20 +84,18 @@ class Projection:
         """The last event read, or the snapshot that stands for it."""
         return self._at
 
-    def follow(self, read: Read) -> None:
-        """Take in every event that is new; all of them if the last time was interrupted."""
-        if self._whole:
-            self.extend(read(after=self._at), read)
-        else:
-            self.replay(read)
+    def follow(self, read: Read, amend: Amend) -> None:
+        """Take in every event that is new; `amend` gives what an `amend` event amounts to."""
+        self.extend(read(after=self._at), amend)
 
-    def extend(self, events: Iterable[Event], read: Read) -> None:
-        """Take in the next events; a correction begins anew, with all that can be read."""
+    def extend(self, events: Iterable[Event], amend: Amend) -> None:
+        """Take in the next events."""
         for event in events:
-            if event.kind == "correct":
-                self.replay(read)
-                return
-            self.take(event, {})
+            if event.kind == "amend":
+                fresh = amend(self.tuner_state, event)
+                vars(self).update(vars(fresh))
+            else:
+                self.take(event, {})
 
     def take(self, event: Event, corrections: Corrections) -> None:
         """Take in the next event.
@@ -102,35 +105,14 @@ class Projection:
         """
         self._whole = False
         try:
-            self._pending.extend(apply(self.tuner_state, event, corrections))
+            lessons = apply(self.tuner_state, event, corrections)
+            self._pending.extend((event.number, lesson) for lesson in lessons)
         except FOREIGN as error:
             raise _foreign(event, error) from error
         self._at = event
         self._whole = True
         if len(self._pending) >= MOST_PENDING:
             _ = self.learned
-
-    def replay(self, read: Read, *, last: int | None = None) -> None:
-        """Begin anew: all events up to the last, with corrected content where it was told."""
-        corrections: dict[tuple[int, str], Plain | None] = {}
-        end = 0
-        for event in read():
-            if last is not None and event.number > last:
-                break
-            end = event.number
-            if event.kind == "correct":
-                try:
-                    corrections |= corrected(event)
-                except FOREIGN as error:
-                    raise _foreign(event, error) from error
-        for event in read():
-            if event.number == 1:
-                fresh = Projection.begun(event)
-            else:
-                fresh.take(event, corrections)
-            if event.number == end:
-                break
-        vars(self).update(vars(fresh))
 
     # Snapshots.
 
@@ -185,6 +167,13 @@ class Projection:
                 stacklevel=2,
             )
             return None
+
+
+def _unlearnable(tuner: str, number: int, error: Exception) -> Damaged:
+    return Damaged(
+        f"tuner {tuner!r}: what event {number} says cannot be learned ({type(error).__name__}: "
+        f"{error}); restore a copy, or use the version that wrote it"
+    )
 
 
 def _foreign(event: Event, error: Exception) -> Damaged:

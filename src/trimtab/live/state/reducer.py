@@ -7,7 +7,8 @@
 | shadow | on |
 | decide | client, round, reason, review, state and from, or since; notes, look, looked, proposal |
 | tell | decision, metrics; late, where the decision is an old one |
-| correct | decision, metrics: they replace what was told, None takes it back |
+| correct | decision, metrics: they are to replace what was told, None takes it back |
+| amend | through: corrections up to this event are in effect from here on |
 | warm | rows: state, losses, counts |
 | attach, override, rollback | state; which: the last or the best good one |
 | approve, reject | decision: which proposal; state: what it proposes |
@@ -52,6 +53,13 @@ Corrections = Mapping[tuple[int, str], Plain | None]
 def spec_in(payload: Mapping[str, Any]) -> Spec:
     """The spec that an event holds, as the text of its tables: their order counts."""
     return Spec.from_dict(json.loads(payload["spec"]))
+
+
+def recorded(spec: Spec) -> str:
+    """The spec as an event holds it: without its storage, whose URL may have a password."""
+    plain = spec.to_dict()
+    del plain["storage"]
+    return json.dumps(plain)
 
 
 def begun(event: Event) -> TunerState:
@@ -146,6 +154,11 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
             return [Respec(tuner_state.spec)]
         case "correct":
             tuner_state.corrections += 1
+            tuner_state.corrected.append([event.number, payload["decision"]])
+            if payload["decision"] in tuner_state.trials:
+                tuner_state.trials[payload["decision"]].told |= payload["metrics"]
+        case "amend":
+            tuner_state.amended = payload["through"]
     return []
 
 

@@ -129,6 +129,8 @@ class TunerState:
     changes: int = 0  # of the state, by decisions
     rollbacks: int = 0
     corrections: int = 0
+    corrected: list[list[int]] = field(default_factory=list)  # by event, in order: which decision
+    amended: int = 0  # corrections up to this event are in effect
 
     @property
     def epoch(self) -> Epoch:
@@ -229,6 +231,7 @@ _PLAIN = (
         "rollbacks",
         "corrections",
     ),
+    *("corrected", "amended"),
 )
 
 

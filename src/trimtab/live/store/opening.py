@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from trimtab.errors import InvalidInput
+from trimtab.live.store.address import address_of
 from trimtab.live.store.database import Step
 from trimtab.live.store.journal import Journal
 
@@ -26,7 +26,8 @@ def open_journal(
     """The journal at a path or URL; a new one if nothing is there.
 
     Args:
-        url: a path, "sqlite:///path", or "postgresql://...".
+        url: a path, "sqlite:///path", or "postgresql://...", with `${NAME}` for environment
+            variables.
         read_only: only look: nothing is created, checked or tidied up. Events are verified as
             they are read, and `check` verifies all.
         timeout: seconds to wait for other writers before `Unavailable` is raised.
@@ -38,8 +39,8 @@ def open_journal(
         Damaged: the store is corrupt, or an acknowledged event is missing.
         Unavailable: the store cannot be reached or written.
     """
-    text = os.fspath(url)
-    if text.startswith(("postgresql://", "postgres://")):
+    address = address_of(url)
+    if address.path is None:
         try:
             from trimtab.live.store.postgres_database import PostgresDatabase
         except ImportError as error:
@@ -47,18 +48,14 @@ def open_journal(
                 f"a journal in PostgreSQL needs psycopg 3 ({error}): "
                 "pip install 'trimtab[postgres]'"
             ) from None
-        return Journal(PostgresDatabase(text, read_only=read_only, timeout=timeout, step=step))
-    name = text.removeprefix("sqlite:///")
-    if "://" in name or name in ("", ":memory:"):
-        raise InvalidInput(
-            f"{text!r} is no place for a journal; give a path, sqlite:///path (an absolute path "
-            "has four slashes) or postgresql://user@host/database"
-        )
+        return Journal(PostgresDatabase(address, read_only=read_only, timeout=timeout, step=step))
     from trimtab.live.store.sqlite_database import SqliteDatabase, create
 
-    path = Path(name)
+    path = address.path
     if not read_only:
         create(path, timeout=timeout)
-        with open_journal(path, read_only=True, timeout=timeout) as look:
+        with Journal(
+            SqliteDatabase(path, read_only=True, timeout=timeout, step=lambda name: None)
+        ) as look:
             look.refuse_damage()
     return Journal(SqliteDatabase(path, read_only=read_only, timeout=timeout, step=step))

@@ -10,12 +10,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store import event_table
+from trimtab.live.store.address import Address
 from trimtab.live.store.database import FORMAT, PATIENCE, Execute, Row, Step
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, Unavailable
@@ -69,11 +70,11 @@ class PostgresDatabase:
     row_lock = " FOR UPDATE"
     header_format: int | None = None
 
-    def __init__(self, url: str, *, read_only: bool, timeout: float, step: Step) -> None:
-        self.name = without_password(url)
+    def __init__(self, address: Address, *, read_only: bool, timeout: float, step: Step) -> None:
+        self.name = address.shown
         self._read_only = read_only
         self.step = step
-        self._url = url
+        self._address = address
         self._timeout = timeout
         self._connection = self._connected()
         keep_from_children(self)
@@ -85,15 +86,15 @@ class PostgresDatabase:
 
     def _connected(self) -> psycopg.Connection[Row]:
         """A new connection, set up so that a commit is durable and nobody waits for ever."""
+        options = {"application_name": "trimtab", **self._address.options}
         try:
             connection = psycopg.connect(
-                self._url,
+                make_conninfo(**options),
                 autocommit=True,
                 connect_timeout=max(2, round(self._timeout)),
-                application_name="trimtab",
             )
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
-            said = " ".join(str(error).split())
+            said = self._address.masked(" ".join(str(error).split()))
             raise Unavailable(f"{self.name} cannot be reached: {said}") from None
         with self._translated():
             wait = f"{self._timeout * 1000:.0f}ms"
@@ -245,12 +246,13 @@ class PostgresDatabase:
         try:
             yield
         except psycopg.InternalError as error:  # includes data_corrupted, index_corrupted
-            raise Damaged(f"{self.name}: PostgreSQL says: {error}") from error
+            said = self._address.masked(str(error))
+            raise Damaged(f"{self.name}: PostgreSQL says: {said}") from None
         except psycopg.Error as error:
-            said = " ".join(str(error).split())
+            said = self._address.masked(" ".join(str(error).split()))
             raise Unavailable(
                 f"{self.name} failed: {said}; call again: what has a key is written only once"
-            ) from error
+            ) from None
 
     def complaint(self, *, full: bool) -> str | None:
         """Nothing: the server looks after its pages (data checksums, pg_amcheck)."""
@@ -271,10 +273,3 @@ def _create(execute: Execute) -> None:
     execute("SELECT pg_advisory_xact_lock(?)", CREATION)
     if not execute(TABLE):
         execute(SCHEMA)
-
-
-def without_password(url: str) -> str:
-    """The URL as it may be shown."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    return f"postgresql://{user.partition(':')[0]}{at}{host}{parts.path}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from trimtab.errors import Conflict, InvalidInput
-from trimtab.live.store import event_table
+from trimtab.live.store import event_table, snapshot_table
 from trimtab.live.store.database import Execute, Step
 from trimtab.live.store.event import Draft, Event
 from trimtab.live.store.faults import Damaged
@@ -119,3 +119,8 @@ class Session:
         for _ in new:
             self._step("after insert")
         return tuple(given)
+
+    def save_snapshot(self, number: int, content: bytes, *, through: int) -> None:
+        """Keep what the events up to this number amount to, with what is appended."""
+        head = self._head
+        snapshot_table.save(self._execute, head.tuner, head.id, number, content, through)

@@ -1,0 +1,1 @@
+"""Campaigns against the journal: flipped bits, swapped pages, interrupts, kills."""

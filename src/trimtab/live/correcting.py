@@ -1,0 +1,76 @@
+"""Corrections: what was learned from a wrong measurement is learned again, from the right one.
+
+A correction is recorded by a `correct` event, which changes nothing yet. Whoever recorded it plays
+the events after the corrected decision again, from the nearest snapshot before it, while everybody
+goes on deciding. When nothing is missing any more an `amend` event says that the corrections up to
+a number are in effect, and the snapshot that comes with it says what that amounts to. So nobody
+waits for a correction but the one who makes it, and every decision is still a function of the
+events before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trimtab.live.state.measurement import Plain
+from trimtab.live.state.projection import Projection
+from trimtab.live.state.reducer import Corrections, corrected
+from trimtab.live.state.tuner_state import TunerState
+from trimtab.live.store.session import Read
+from trimtab.live.store.snapshot_table import Snapshot
+
+Snapshots = Callable[[int], Iterator[Snapshot]]  # up to an event, newest first
+
+
+def outstanding(tuner_state: TunerState) -> int:
+    """The last correction that is recorded and not in effect, 0 if there is none."""
+    last = tuner_state.corrected[-1][0] if tuner_state.corrected else 0
+    return last if last > tuner_state.amended else 0
+
+
+def amended(
+    tuner_state: TunerState, read: Read, snapshots: Snapshots, *, through: int, last: int
+) -> tuple[Projection, Corrections]:
+    """The projection after event `last` with the corrections up to `through`; and those it used.
+
+    Args:
+        tuner_state: knows which corrections there are.
+        read: reads the tuner's events.
+        snapshots: gives its snapshots.
+        through: the last correction to take in.
+        last: the last event to take in.
+    """
+    fresh = _nearest(tuner_state, snapshots, through, last)
+    after = 0 if fresh is None else fresh.place
+    corrections: dict[tuple[int, str], Plain | None] = {}
+    for event in read(after=after):
+        if event.number > through:
+            break
+        if event.kind == "correct":
+            corrections |= corrected(event)
+    for event in read(after=after):
+        if event.number > last:
+            break
+        if fresh is None:
+            fresh = Projection.begun(event)
+        else:
+            fresh.take(event, corrections)
+    if fresh is None:
+        raise RuntimeError("a correction of a tuner that has no events")
+    return fresh, corrections
+
+
+def _nearest(
+    tuner_state: TunerState, snapshots: Snapshots, through: int, last: int
+) -> Projection | None:
+    """The newest snapshot in which nothing is to be corrected any more."""
+    for snapshot in snapshots(last):
+        if all(
+            number <= snapshot.through or decision > snapshot.number
+            for number, decision in tuner_state.corrected
+            if number <= through
+        ):
+            found = Projection.from_snapshot(snapshot)
+            if found is not None:
+                return found
+    return None

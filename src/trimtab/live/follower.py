@@ -1,0 +1,223 @@
+"""A tuner's journal, followed and added to: how every call goes.
+
+Any number of processes follow one journal. Each reads what is new, plans by what it knows, and
+appends if that was all there is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+
+from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.live import correcting
+from trimtab.live.state.commands import Entry
+from trimtab.live.state.projection import Projection
+from trimtab.live.state.reducer import Corrections
+from trimtab.live.state.tuner_state import TunerState
+from trimtab.live.store.database import Step
+from trimtab.live.store.event import EPOCH, Draft, Event, microseconds
+from trimtab.live.store.faults import Unavailable
+from trimtab.live.store.journal import Journal
+from trimtab.live.store.session import Place, Read, Session
+from trimtab.live.store.snapshot_table import Snapshot
+
+SNAPSHOT_EVERY = 500  # events
+
+# Where a call can be interrupted, beside those of the journal (`database.STEPS`).
+STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
+
+Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
+Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
+
+
+class Follower:
+    """What a journal says of a tuner, kept up to date, and a way to add to it.
+
+    Args:
+        name: the tuner's.
+        journal: where its events are.
+        clock: the time, with a time zone.
+        step: called at each of `STEPS`.
+    """
+
+    def __init__(
+        self, name: str, journal: Journal, *, clock: Callable[[], datetime], step: Step
+    ) -> None:
+        self.name, self.journal, self.clock = name, journal, clock
+        self.projection: Projection
+        self._step, self._saved = step, 0
+        self._thread = threading.RLock()
+
+    def turn(self) -> threading.RLock:
+        """The lock between threads; a forked child is refused before it waits for it."""
+        self.journal.refuse_forked()
+        return self._thread
+
+    # Reading.
+
+    def begin(self, first: Draft | None) -> bool:
+        """Take in all there is, the draft if there is nothing; whether there is anything then."""
+        for snapshot in self._snapshots(None):
+            found = Projection.from_snapshot(snapshot)
+            if found is not None:
+                self.projection, self._saved = found, found.number
+                break
+        else:
+            event = next(self.read(), None)
+            if event is None:
+                if first is None:
+                    return False
+                event = self.journal.decide(self.name, partial(_begun, first))
+            self.projection = Projection.begun(event)
+        self.follow()
+        return True
+
+    def follow(self) -> None:
+        """Take in what is new; everything again if the last time was interrupted."""
+        if not self.projection.whole:
+            self.begin(None)
+        else:
+            self.projection.follow(self.read, self._amended)
+
+    def read(self, *, after: Place = 0) -> Iterator[Event]:
+        """The tuner's events, each verified."""
+        return self.journal.events(self.name, after=after)
+
+    def now(self) -> datetime:
+        """The clock's time, but never before the last event's."""
+        clock = self.clock()
+        if not isinstance(clock, datetime) or clock.utcoffset() is None:
+            raise InvalidInput(f"the clock gives {clock!r}; give a datetime with a time zone")
+        return max(clock, EPOCH + timedelta(microseconds=self.projection.tuner_state.now))
+
+    # Adding.
+
+    def act(self, plan: Plan, signed: dict[str, str], *, fresh: bool = False) -> tuple[Event, ...]:
+        """Plan, append and follow; no event if there is nothing to do.
+
+        The plan is made on what is known, and its events are appended if that was all there is. If
+        there were other events meanwhile it is made once more, with nobody in between.
+
+        Args:
+            plan: what is to be appended.
+            signed: what every payload has beside it.
+            fresh: whether to read what is new before the first plan, because planning is dear.
+        """
+        with self.turn():
+            self._step("received")
+            make = partial(self._drafts, plan, signed)
+            drafts = [] if fresh else self._tried(make)
+            if not drafts:
+                self.follow()
+                drafts = make(self.read)
+            if not drafts:
+                return ()
+            events = self.journal.append(self.name, *drafts, after=self.projection.place)
+            while not events:
+                self.follow()  # an `amend` takes long, and is not for the lock
+                alone = self.journal.decide(self.name, partial(self._alone, make))
+                if alone is not None:
+                    events = alone
+                    break
+            self._step("appended")
+            self.projection.extend(events, self._amended)
+            self._step("folded")
+            return events
+
+    def _alone(self, make: Make, session: Session) -> tuple[Event, ...] | None:
+        """Read what is new, plan and append while nobody else can; None if it would take long."""
+        new = list(session.events(after=self.projection.place))
+        if any(event.kind == "amend" for event in new):
+            return None
+        self.projection.extend(new, self._amended)
+        drafts = make(session.events)
+        return session.append(*drafts) if drafts else ()
+
+    def _tried(self, make: Make) -> list[Draft]:
+        """What the plan amounts to by what is known, nothing if it cannot be made without reading.
+
+        Whether that was all there is shows when it is appended.
+        """
+        if not self.projection.whole:
+            return []
+        try:
+            return make(self.read)
+        except TrimtabError:
+            return []
+
+    def _drafts(self, plan: Plan, signed: dict[str, str], read: Read) -> list[Draft]:
+        tuner_state, at = self.projection.tuner_state, self.now()
+        return [
+            Draft(kind=kind, payload=payload | signed, at=at)
+            for kind, payload in plan(tuner_state, read, microseconds(at))
+        ]
+
+    # Corrections.
+
+    def amend(self) -> None:
+        """Have every recorded correction take effect; others go on deciding meanwhile."""
+        with self.turn():
+            while through := correcting.outstanding(self.projection.tuner_state):
+                state, last = self.projection.tuner_state, self.projection.number
+                fresh, used = correcting.amended(
+                    state, self.read, self._snapshots, through=through, last=last
+                )
+                _ = fresh.learned  # outside the lock
+                if not self.journal.decide(self.name, partial(self._amend, fresh, used, through)):
+                    self.follow()  # somebody else was quicker, or has corrected more
+
+    def _amend(self, fresh: Projection, used: Corrections, through: int, session: Session) -> bool:
+        """Catch up, and say that the corrections are in effect, while nobody else can write."""
+        new = list(session.events(after=fresh.place))
+        if any(event.kind in ("amend", "correct") for event in new):
+            return False
+        for event in new:
+            fresh.take(event, used)
+        at = max(self.now(), EPOCH + timedelta(microseconds=fresh.tuner_state.now))
+        (event,) = session.append(Draft(kind="amend", payload={"through": through}, at=at))
+        fresh.take(event, {})
+        session.save_snapshot(event.number, fresh.content(), through=through)
+        self.projection, self._saved = fresh, event.number
+        return True
+
+    def _amended(self, tuner_state: TunerState, event: Event) -> Projection:
+        """The projection after an `amend` event: from the snapshot that came with it, if it can."""
+        for snapshot in self._snapshots(event.number):
+            found = Projection.from_snapshot(snapshot) if snapshot.number == event.number else None
+            if found is not None:
+                return found
+            break
+        through: int = event.payload["through"]
+        fresh, _ = correcting.amended(
+            tuner_state, self.read, self._snapshots, through=through, last=event.number
+        )
+        return fresh
+
+    # Snapshots.
+
+    def _snapshots(self, most: int | None) -> Iterator[Snapshot]:
+        return self.journal.snapshots(self.name, most=most)
+
+    def save(self) -> None:
+        """Keep a snapshot now and then; it is a cache, so that a failure is no matter."""
+        projection = self.projection
+        if projection.number - self._saved >= SNAPSHOT_EVERY:
+            self._step("before snapshot")
+            with suppress(Unavailable):
+                self.journal.save_snapshot(
+                    self.name,
+                    number=projection.number,
+                    content=projection.content(),
+                    through=projection.tuner_state.amended,
+                )
+                self._saved = projection.number
+            self._step("after snapshot")
+
+
+def _begun(first: Draft, session: Session) -> Event:
+    """The first event: the draft, unless somebody else has begun."""
+    return next(session.events(), None) or session.append(first)[0]
