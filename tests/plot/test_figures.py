@@ -167,6 +167,8 @@ def test_summaries_of_many_runs() -> None:
     assert "ours: 0.632 on average in 2 worlds, 0.8 at worst" in figure.layout.meta["alt"]
     with pytest.raises(InvalidInput, match="at least one world"):
         tt.plot.league({})
+    with pytest.raises(InvalidInput, match="give the policy that was played"):
+        tt.plot.responses(simulated()[2])
 
 
 def test_a_sweep_has_a_figure() -> None:
@@ -180,6 +182,7 @@ def test_a_sweep_has_a_figure() -> None:
         horizon=30,
         workers=1,
     )
+    assert results.to_pandas()["movement"].tolist() == results["movement"].tolist()
     figure = tt.plot.sweep(results)
     lines = results.summary().lines
     assert [float(trace.x[0]) for trace in figure.data] == [line.total.value for line in lines]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,3 +107,24 @@ def test_what_has_no_rounds() -> None:
         tt.plot.knobs(1.0)
     with pytest.raises(InvalidInput, match="at least one run"):
         tt.plot.cost({})
+
+
+def test_budgets_count_within_their_window(tmp_path: Path) -> None:
+    with tuner(tmp_path, rounds=40) as live:
+        table = tt.plot.rounds(live)
+    j = int(table.steps.sum(axis=0).argmax())
+    knob = replace(table.knobs[j], budget=1.0, seconds=None, rounds=None)
+    assert table.at is not None
+    ages = np.array([[(now - at).total_seconds() for at in table.at] for now in table.at])
+    passed = table.first[:, None] - table.first[None, :]
+    windows: list[tuple[dict[str, Any], Any]] = [
+        ({"rounds": 5}, passed < 5),
+        ({"seconds": 3600.0}, ages < 3600.0),
+        ({}, passed >= 0),
+    ]
+    assert np.count_nonzero(table.steps[:, j]) > 2
+    for change, near in windows:
+        knobs = [*table.knobs]
+        knobs[j] = replace(knob, **change)
+        expected = (near & (passed >= 0)) @ table.steps[:, j]
+        assert replace(table, knobs=tuple(knobs)).used(j) == pytest.approx(expected)

@@ -161,7 +161,7 @@ def movement(source: Source | Mapping[str, Source]) -> Any:
         )
     for row, j in enumerate(limited, 2):
         knob = main.knobs[j]
-        x, y = stairs(main.first, np.cumsum(main.steps[:, j]), main.horizon)
+        x, y = stairs(main.first, main.used(j), main.horizon)
         line = {"shape": "hv", "color": theme.RUNS[0], "width": 2.2}
         figure.add_trace(
             go.Scatter(

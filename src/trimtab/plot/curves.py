@@ -16,6 +16,7 @@ from trimtab.plot.sources import Source, axes_of, names_of, tuner_of
 from trimtab.plot.table import KnobAxis
 from trimtab.plot.theme import BANDS, BLUE, FAINT, escape
 from trimtab.policies import Policy, restore
+from trimtab.sim import Trace
 
 POINTS = 61  # of a curve
 MOST = 12  # curves that are drawn if nobody says which
@@ -129,6 +130,10 @@ def known(
         axes = tuple(KnobAxis(name=name) for name in names_of(knobs, problem.knobs, "knob"))
         names = names_of(objectives, problem.criteria, "objective")
         return _curves(source, axes, names, [lambda loss: loss] * problem.criteria)
+    if isinstance(source, Trace):
+        raise InvalidInput(
+            "a Trace holds nothing that was learned; give the policy that was played"
+        )
     with tuner_of(source) as tuner:
         spec = tuner.spec
         scales: list[Callable[[float], float]] = [each.value for each in spec.objectives]

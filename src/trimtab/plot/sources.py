@@ -16,6 +16,7 @@ from trimtab.plot.table import Kind, KnobAxis, Limit, Metric, Rounds
 if TYPE_CHECKING:
     from trimtab.live.history import HistoryRow
     from trimtab.live.spec.constraint import Constraint
+    from trimtab.live.spec.duration import Duration
     from trimtab.live.spec.spec import Spec
     from trimtab.live.tuner import Tuner
     from trimtab.policies import Record
@@ -254,9 +255,17 @@ def axes_of(spec: Spec) -> tuple[KnobAxis, ...]:
             price=knob.stability.move_cost,
             budget=None if knob.stability.budget is None else knob.budget,
             window=str(knob.stability.budget_per or ""),
+            **_window(knob.stability.budget_per),
         )
         for knob in spec.knobs
     )
+
+
+def _window(window: Duration | None) -> dict[str, Any]:
+    """How long a budget counts, as an axis has it."""
+    if window is None:
+        return {}
+    return {"rounds": window.amount} if window.seconds is None else {"seconds": window.seconds}
 
 
 def _metrics(

@@ -40,6 +40,8 @@ class KnobAxis:
     price: float = 0.0  # of its whole range
     budget: float | None = None  # the most movement, in whole ranges
     window: str = ""  # in which that counts, in words
+    seconds: float | None = None  # the same as a time,
+    rounds: int | None = None  # or as a number of rounds; neither: for ever
 
     def value(self, state: Array) -> Array:
         """Normalised values in the knob's unit."""
@@ -117,6 +119,18 @@ class Rounds:
     def steps(self) -> Array:
         """How far each knob moved at the beginning of each row: (n, k)."""
         return np.abs(np.diff(self.states, axis=0, prepend=self.start[None, :]))
+
+    def used(self, j: int) -> Array:
+        """What each row has used of the budget of knob j, in whole ranges: (n,)."""
+        knob, spent = self.knobs[j], np.cumsum(self.steps[:, j])
+        if knob.seconds is not None and self.at is not None:
+            now = np.array([at.timestamp() for at in self.at])
+            first = np.searchsorted(now, now - knob.seconds, side="right")
+        elif knob.rounds is not None:
+            first = np.searchsorted(self.first, self.first - knob.rounds, side="right")
+        else:
+            return spent
+        return np.asarray(spent - np.where(first > 0, spent[first - 1], 0.0))
 
     @cached_property
     def price(self) -> Array:

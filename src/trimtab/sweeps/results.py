@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from trimtab.sweeps.plan import Plan
 from trimtab.sweeps.run import ARRAYS, Numbers, Outcome, seeds_of
 from trimtab.sweeps.summary import Summary, summarize
 from trimtab.sweeps.tables import save
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Column = npt.NDArray[Any]
 MEASURED = ("cpu_seconds",)  # of the machine, not of the run: never the same twice
@@ -85,6 +88,14 @@ class Results:
     def summary(self, baseline: str | None = None) -> Summary:
         """Means over the seeds, with intervals; and ratios to a policy, paired by seed."""
         return summarize(self, baseline)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a data frame, a row a run; columns of several numbers are left out."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InvalidInput("tables need pandas; install trimtab[plot]") from error
+        return pd.DataFrame({name: x for name, x in self.columns.items() if x.ndim == 1})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the table to a .parquet, .npz or .csv file, provenance included."""
