@@ -169,6 +169,7 @@ def test_an_operator_sees_and_orders_without_a_reload(chromium: Browser, served:
 
 def test_an_alarm_is_seen(chromium: Browser, served: Running) -> None:
     settle(served, 150)  # until it has found its place
+    tuner = served.service.tuners.get("shop")
     with logged_in(chromium, served, "viewer") as seen:
         seen.page.get_by_role("link", name="shop").click()
         seen.page.get_by_text("live", exact=True).wait_for()
@@ -179,6 +180,8 @@ def test_an_alarm_is_seen(chromium: Browser, served: Running) -> None:
                 break
         changed = seen.page.get_by_text("the system seems to have changed").first
         changed.wait_for()
+        seen.page.locator(".facts li", has_text="alarm").wait_for()
+        seen.page.locator(".facts li", has_text=str(tuner.status().helping)[:20]).wait_for()
 
 
 def test_a_viewer_cannot_hurt_a_tuner(chromium: Browser, served: Running) -> None:

@@ -73,6 +73,7 @@ class TunerView:
     look: str
     note: str
     status: Status
+    facts: list[str]  # whether it helps, what holds it back, alarms
     knobs: list[KnobLine]
     rules: list[tuple[str, str, str]]  # the rule, a word, its look
     explanation: str
@@ -136,6 +137,7 @@ def tuner_of(tuner: Tuner) -> TunerView:
         look=_look(status),
         note=_note(status),
         status=status,
+        facts=_facts(status),
         knobs=[_knob(knob, status) for knob in tuner.recorded_spec().knobs],
         rules=[(rule, *words[holds]) for rule, holds in status.constraints.items()],
         explanation=str(tuner.explain("last")) if decided else "no decision yet: nobody has asked",
@@ -163,6 +165,15 @@ def _knob(knob: Any, status: Status) -> KnobLine:
         good=of(status.good),
         position=round(100.0 * float(knob.normalise(value)), 1),
     )
+
+
+def _facts(status: Status) -> list[str]:
+    found = [] if status.helping is None else [str(status.helping)]
+    found += [str(each) for each in status.obstacles]
+    if status.last_alarm is not None:
+        times = f"{status.alarms:,} alarm{'s' * (status.alarms != 1)}"
+        found.append(f"{times}, the last at {status.last_alarm:%Y-%m-%d %H:%M:%S} UTC")
+    return found
 
 
 def _look(status: Status) -> str:
