@@ -29,6 +29,7 @@ RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings,
 #                                after which this limit begins to grow
 DOUBT = 2.0  # standard deviations at which a criterion is doubted, if anything rings
 SEVERAL = 3  # criteria that are needed before they ring together
+STILL = 0.02  # g below which levels stay: where they wander, all criteria are off together
 CUTS = 5  # losses of a segment and more than half of it: so many are no outliers
 OFTEN = 8  # rounds between two tests, at most
 
@@ -78,13 +79,15 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
     the sum of their squared deviations, none counted as more than c, is as improbable. Then those
     that are farther off than `DOUBT` ring. Losses that were cut count as cut, unless most of a
     segment were: then the expectation was wrong, they count as they came, and the criterion rings.
+    Where levels wander, as with the hours, neither rings: all criteria are off together then.
     In the end the segment joins the earlier losses.
     """
     beliefs, m = learner.beliefs, learner.problem.criteria
     if beliefs is None or beliefs.scales is None:
         return NOBODY, NOBODY
     scales = beliefs.scales
-    wrong = _cut_for_no_reason(learner, beliefs)
+    still = beliefs.wander < STILL
+    wrong = _cut_for_no_reason(learner, beliefs) if still else NOBODY
     far, own = np.empty(m), np.empty(m, np.bool_)
     misfit = (MISFIT * scales.spread / scales.sigma) ** 2
     ring = float(np.sqrt(RING**2 + 2.0 * np.log1p(learner.clock / RING_ROUNDS)))
@@ -100,7 +103,7 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
     )
     ringing, doubted = own & (far > ring), far > DOUBT
     near = np.minimum(far, RING)  # where the model is wrong it may be far off, for one alone
-    if known >= SEVERAL and normal_equivalent(float(near @ near), known) > ring:
+    if still and known >= SEVERAL and normal_equivalent(float(near @ near), known) > ring:
         ringing |= doubted
     ringing[wrong] = True
     if not ringing.any():
