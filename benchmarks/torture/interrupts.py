@@ -91,13 +91,22 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-c", WORK, url, name, str(seed), tuner],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         out = self.process.stdout
         if out is None or out.readline() != b"ready\n":
             raise RuntimeError("a worker did not start")
         os.set_blocking(out.fileno(), False)
         self.rest = b""
+
+    def ended(self) -> list[tuple[str, dict[str, float]]]:
+        """What was acknowledged before the process is killed."""
+        self.process.kill()
+        self.process.wait()
+        last = self.heard()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return last
 
     def heard(self) -> list[tuple[str, dict[str, float]]]:
         """What was acknowledged since."""
@@ -145,9 +154,7 @@ def campaign(
                 if blow == "server faults" and server_fault is not None:
                     server_fault()
                 elif blow == "kills":
-                    workers[w].process.kill()
-                    workers[w].process.wait()
-                    told += workers[w].heard()
+                    told += workers[w].ended()
                     workers[w] = Worker(url, f"w{w}", seed + n, names[w])
                 else:
                     workers[w].process.send_signal(signal.SIGINT)
@@ -165,9 +172,7 @@ def campaign(
                     worst = max(worst, time.monotonic() - start)
     finally:
         for worker in workers:
-            worker.process.kill()
-            worker.process.wait()
-            told += worker.heard()
+            told += worker.ended()
     ends["longest wait of another writer, ms"] = round(1000 * worst)
     ends["stuck"] += worst > 1.0
     _compare(url, sorted(set(names)), told, ends)

@@ -148,7 +148,7 @@ def test_damaged_stores(store: Path, data: st.DataObject, arguments: tuple[str, 
         ends_well("storage", "check", f"{folder}/shop.db", "--json")
 
 
-WRITTEN = "begin tell decide correct warm attach override rollback pause resume spec shadow x"
+WRITTEN = "begin tell decide correct amend warm attach override rollback pause resume spec shadow x"
 KINDS = st.sampled_from(WRITTEN.split(" "))
 FIELDS = "decision metrics state late rows why on spec client round reason"
 PAYLOADS = st.dictionaries(

@@ -8,6 +8,7 @@ from typing import Any
 
 from trimtab.advise.advice import Advice
 from trimtab.advise.ranking import advise
+from trimtab.advise.rehearsal import Rehearsal, rehearse
 from trimtab.errors import InvalidInput
 from trimtab.learn import NEVER, Confidence, Prior
 from trimtab.learn.beliefs import HOLD
@@ -19,6 +20,7 @@ from trimtab.policies import AdaptiveGraphLinUCB, FixedState, Policy
 from trimtab.theory import max_accruals, max_reviews
 from trimtab.theory.variants import Case
 
+MOST_KNOBS = 12  # of a spec that is rehearsed: more take too long
 NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of
 
 
@@ -43,6 +45,7 @@ class Report:
     spec: Spec | None = None
     advice: Advice | None = None
     outlook: Outlook | None = None
+    rehearsal: Rehearsal | None = None
 
     @property
     def valid(self) -> bool:
@@ -73,6 +76,7 @@ class Report:
                     "rounds": advice.rounds,
                 },
                 "outlook": asdict(self.outlook),
+                "rehearsal": None if self.rehearsal is None else asdict(self.rehearsal),
             }
         return plain
 
@@ -105,6 +109,7 @@ def report_on(spec: Spec, source: str, *, horizon: int) -> Report:
         checks=tuple(found),
         advice=advice,
         outlook=outlook_for(spec, policy, horizon),
+        rehearsal=rehearse(spec) if len(spec.knobs) <= MOST_KNOBS else None,
     )
 
 
@@ -152,11 +157,12 @@ def outlook_for(spec: Spec, policy: Policy, horizon: int) -> Outlook:
         )
     looks = min(looks + horizon / options.get("period", NEVER), float(horizon))
     dearest = float(problem.move_cost @ (problem.domain.high - problem.domain.low))
+    most = horizon * float(problem.weights.sum())  # nobody can lose more
     return replace(
         nothing,
         looks=looks,
         movement=(looks + 1.0) * problem.domain.diameter,
-        price=(looks + 1.0) * dearest,
+        price=min((looks + 1.0) * dearest, most),
         held=min(held, horizon),
         factor=factor,
     )

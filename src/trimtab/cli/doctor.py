@@ -84,6 +84,8 @@ def _print(report: Report, console: Console) -> None:
     console.print("\nWhich policy: all variants, simulated", style="bold")
     console.print(str(report.advice), soft_wrap=True)
     console.print("\nWhat to expect", style="bold")
+    if report.rehearsal is not None:
+        console.print(f"- {report.rehearsal}", soft_wrap=True)
     for line in _expectations(spec, report.outlook):
         console.print(f"- {line}")
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trimtab.live.state.measurement import Plain
-from trimtab.live.state.projection import Projection
+from trimtab.live.state.projection import FOREIGN, Projection, foreign
 from trimtab.live.state.reducer import Corrections, corrected
 from trimtab.live.state.tuner_state import TunerState
+from trimtab.live.store.event import Event
 from trimtab.live.store.session import Read
 from trimtab.live.store.snapshot_table import Snapshot
 
@@ -47,7 +48,10 @@ def amended(
         if event.number > through:
             break
         if event.kind == "correct":
-            corrections |= corrected(event)
+            try:
+                corrections |= corrected(event)
+            except FOREIGN as error:
+                raise foreign(event, error) from error
     for event in read(after=after):
         if event.number > last:
             break
@@ -58,6 +62,17 @@ def amended(
     if fresh is None:
         raise RuntimeError("a correction of a tuner that has no events")
     return fresh, corrections
+
+
+def through(event: Event) -> int:
+    """The last correction that is in effect after an `amend` event."""
+    try:
+        number = event.payload["through"]
+        if isinstance(number, int) and not isinstance(number, bool):
+            return number
+        raise TypeError(f"through = {number!r}")
+    except FOREIGN as error:
+        raise foreign(event, error) from error
 
 
 def _nearest(

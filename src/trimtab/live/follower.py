@@ -191,7 +191,7 @@ class Follower:
             if found is not None:
                 return found
             break
-        through: int = event.payload["through"]
+        through = correcting.through(event)
         fresh, _ = correcting.amended(
             tuner_state, self.read, self._snapshots, through=through, last=event.number
         )

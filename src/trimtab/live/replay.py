@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from trimtab.errors import NotFound
-from trimtab.live.correcting import amended
+from trimtab.live.correcting import amended, through
 from trimtab.live.planning import decide
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.projection import Projection
@@ -66,9 +66,8 @@ def replay(journal: Journal, tuner: str) -> Replay:
             if canonical(payload) != event.text:
                 differing.append(id_of(tuner, event.number))
         if event.kind == "amend":
-            through: int = event.payload["through"]
             projection, _ = amended(
-                projection.tuner_state, read, _none, through=through, last=event.number
+                projection.tuner_state, read, _none, through=through(event), last=event.number
             )
         else:
             projection.take(event, {})

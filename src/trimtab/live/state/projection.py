@@ -53,7 +53,7 @@ class Projection:
         try:
             tuner_state = begun(event)
         except FOREIGN as error:
-            raise _foreign(event, error) from error
+            raise foreign(event, error) from error
         return cls(
             tuner_state, Learned.new(tuner_state.spec, tuner_state.seed), tuner_state.spec, event
         )
@@ -108,7 +108,7 @@ class Projection:
             lessons = apply(self.tuner_state, event, corrections)
             self._pending.extend((event.number, lesson) for lesson in lessons)
         except FOREIGN as error:
-            raise _foreign(event, error) from error
+            raise foreign(event, error) from error
         self._at = event
         self._whole = True
         if len(self._pending) >= MOST_PENDING:
@@ -176,7 +176,8 @@ def _unlearnable(tuner: str, number: int, error: Exception) -> Damaged:
     )
 
 
-def _foreign(event: Event, error: Exception) -> Damaged:
+def foreign(event: Event, error: Exception) -> Damaged:
+    """The error of an event that is intact, but nothing that a tuner has written."""
     return Damaged(
         f"tuner {event.tuner!r}: event {event.number} ({event.kind}) is not one that this version "
         f"of trimtab writes ({type(error).__name__}: {error}); use the version that wrote it"

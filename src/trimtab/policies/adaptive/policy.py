@@ -17,13 +17,7 @@ from trimtab.learn.subset_refit import check_nested
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.adaptive.refit import delta_share, learned, refitted
-from trimtab.policies.adaptive.reopening import (
-    ALARM,
-    CAUSES,
-    LACK_OF_FIT,
-    Reopening,
-    to_reopen,
-)
+from trimtab.policies.adaptive.reopening import Reopening, Reopenings
 from trimtab.policies.adaptive.warmup import Design, Warmup, plan
 from trimtab.policies.base import Told, check_entries, part
 from trimtab.policies.lazy import LazyGraphLinUCB
@@ -137,8 +131,7 @@ class AdaptiveGraphLinUCB(Wrapper):
     _block: int  # the block of the warm-up now played
     _until: int  # the clock at which it ends
     _delta: float  # of the user's radius; 0 where it has none
-    _reopenings: Array  # (n, 6) the rows of `reopened`
-    _misfit_at: Ints  # (m,) the clock at which lack of fit last reopened a criterion
+    _reopenings: Reopenings
     _lazy: bool  # whether the warm-up is the inner policy's own play
     _letter: bool  # whether coefficients are compared with gamma / 2
     _own: ClassVar[tuple[str, ...]] = ("warming", "_block", "_until", "_delta", "_lazy", "_letter")
@@ -180,7 +173,7 @@ class AdaptiveGraphLinUCB(Wrapper):
                 "gamma and warmup"
             )
         self._problem = problem
-        self._reopenings, self._misfit_at = np.empty((0, 6)), np.zeros(problem.criteria, np.int64)
+        self._reopenings = Reopenings(problem.criteria)
         self.gamma = np.full(problem.criteria, np.nan)
         if gamma is not None:
             self.gamma = per_item(
@@ -335,7 +328,7 @@ class AdaptiveGraphLinUCB(Wrapper):
             return self._end_lazy_warmup(told) if self.learner.clock >= self._until else told
         if self._letter or told.cause == "none" or not self.inner.looked_globally:
             return told
-        again = self._reopen(told)
+        again = self._reopenings.after(self.learner, told, self.edges)
         if again.size or (self.edges.open.any() and self._test()):
             self._refine(due=False, fresh=again)
             if isinstance(self.inner, SteadyGraphLinUCB):  # it counts what its looks have gained
@@ -359,30 +352,10 @@ class AdaptiveGraphLinUCB(Wrapper):
             self.inner.recount()
         return replace(told, next_review=max(self.next_look(), 1))
 
-    def _reopen(self, told: Told) -> Ints:
-        """The criteria whose excluded edges are open again, by alarm or lack of fit."""
-        excluded = self.edges.counts(EXCLUDED) > 0
-        if not excluded.any():
-            return NOBODY
-        clock, learner = self.learner.clock, self.learner
-        ready = clock >= 2 * self._misfit_at
-        which, statistic, critical = to_reopen(learner, told, excluded, ready)
-        for i, x, limit in zip(which.tolist(), statistic, critical, strict=True):
-            cause = ALARM if np.isnan(x) else LACK_OF_FIT
-            if cause == LACK_OF_FIT:
-                self._misfit_at[i] = clock
-            for edge in self.edges.reopen(np.array([i])).tolist():
-                row = (clock, i, self.edges.knob[edge], cause, x, limit)
-                self._reopenings = np.vstack((self._reopenings, row))
-        return which
-
     @property
     def reopened(self) -> tuple[Reopening, ...]:
         """Every excluded edge that was opened again, with the evidence, in order."""
-        return tuple(
-            Reopening(int(t), int(i), int(j), CAUSES[int(cause)], float(x), float(limit))
-            for t, i, j, cause, x, limit in self._reopenings
-        )
+        return tuple(self._reopenings)
 
     def _refine(self, *, due: bool, fresh: Ints = NOBODY) -> None:
         """Go on with the scopes that are left, everything flushed; a look is due, or has been."""
@@ -424,8 +397,7 @@ class AdaptiveGraphLinUCB(Wrapper):
     def _beside(self) -> dict[str, Any]:
         return {
             "gamma": self.gamma.copy(),
-            "reopenings": self._reopenings.copy(),
-            "misfit_at": self._misfit_at.copy(),
+            **self._reopenings.to_plain(),
             **{f"edges.{name}": value for name, value in self.edges.snapshot().items()},
             **{f"warmup.{name}": value for name, value in self.warmup.snapshot().items()},
         }
@@ -443,8 +415,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         for name in cls._own:
             setattr(policy, name, saved[name])
         policy.gamma = np.array(saved["gamma"])
-        policy._reopenings = np.array(saved["reopenings"], np.float64).reshape(-1, 6)
-        policy._misfit_at = np.array(saved["misfit_at"], np.int64)
+        policy._reopenings = Reopenings.from_plain(saved)
         policy.edges.restore(part(saved, "edges."))
         inside = problem if policy.warming else learned(problem, policy.edges)
         policy.inner = restored_inner(inside, saved)

@@ -13,13 +13,15 @@ basis that is wrong on every scope costs at most log2 T of these.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from trimtab.arrays import Array, Bools, Ints
+from trimtab.arrays import NOBODY, Array, Bools, Ints
 from trimtab.learn import lack_of_fit
 from trimtab.learn.confidence import BoundConfidence
+from trimtab.learn.sparsity_test import EXCLUDED, Edges
 from trimtab.policies.base import Told
 from trimtab.policies.learner import Learner
 
@@ -37,6 +39,49 @@ class Reopening(NamedTuple):
     cause: str  # "alarm" or "lack of fit"
     statistic: float  # between-state over noise variance; NaN for an alarm
     critical: float  # the most that chance explains; NaN for an alarm
+
+
+class Reopenings:
+    """Every edge that was opened again, and when lack of fit last did so."""
+
+    def __init__(self, criteria: int) -> None:
+        self.rows: Array = np.empty((0, 6))  # (n, 6) those of `Reopening`, the cause by its number
+        self.misfit_at: Ints = np.zeros(criteria, np.int64)  # (m,) the clock
+
+    def __iter__(self) -> Iterator[Reopening]:
+        """One edge after the other."""
+        return (
+            Reopening(int(t), int(i), int(j), CAUSES[int(cause)], float(x), float(limit))
+            for t, i, j, cause, x, limit in self.rows
+        )
+
+    def after(self, learner: Learner, told: Told, edges: Edges) -> Ints:
+        """Open the edges of every criterion that a global look calls for; which criteria: (n,)."""
+        excluded = edges.counts(EXCLUDED) > 0
+        if not excluded.any():
+            return NOBODY
+        ready = learner.clock >= 2 * self.misfit_at
+        which, statistic, critical = to_reopen(learner, told, excluded, ready)
+        for i, x, limit in zip(which.tolist(), statistic, critical, strict=True):
+            cause = ALARM if np.isnan(x) else LACK_OF_FIT
+            if cause == LACK_OF_FIT:
+                self.misfit_at[i] = learner.clock
+            for edge in edges.reopen(np.array([i])).tolist():
+                row = (learner.clock, i, edges.knob[edge], cause, x, limit)
+                self.rows = np.vstack((self.rows, row))
+        return which
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything as plain arrays, for a snapshot."""
+        return {"reopenings": self.rows.copy(), "misfit_at": self.misfit_at.copy()}
+
+    @classmethod
+    def from_plain(cls, saved: Mapping[str, Any]) -> Reopenings:
+        """What `to_plain` saw; the arrays are known to fit."""
+        found = cls(np.size(saved["misfit_at"]))
+        found.rows = np.array(saved["reopenings"], np.float64).reshape(-1, 6)
+        found.misfit_at = np.array(saved["misfit_at"], np.int64)
+        return found
 
 
 def to_reopen(
