@@ -245,7 +245,7 @@ def trouble(
 ) -> Counter[str]:
     """Kill replicas and restart the server until the end."""
     rng, done = random.Random(7), Counter[str]()
-    kill = time.monotonic() + kill_every
+    kill = time.monotonic() + kill_every / 2
     restart = time.monotonic() + restart_every
     while time.monotonic() < end - 3.0:
         time.sleep(0.1)

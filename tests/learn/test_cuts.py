@@ -137,10 +137,12 @@ def test_pooled_criteria_are_named_by_their_members() -> None:
 
 
 @pytest.mark.parametrize("told_nothing", [True, False])
-def test_a_tell_names_the_criteria_that_rang(told_nothing: bool) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tell_names_the_criteria_that_rang(seed: int, told_nothing: bool) -> None:
+    """Seeds 0 to 2 look at the state a few rounds before or after the change."""
     radius = None if told_nothing else tt.Confidence(sigma=0.1, norm=2.0 * WORLD.norms)
     policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, radius=radius)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     found: list[Told] = []
     for t in range(400):
         shift = np.array([0.0, 0.0, 3.0, 0.0]) * (t >= 200)
@@ -206,3 +208,28 @@ def test_no_limit_is_known_before_the_noise() -> None:
     assert isinstance(policy.learner.beliefs, Beliefs)
     assert policy.learner.beliefs.limits() is None
     assert policy.tell([1e6, 0.0, 0.0, 0.0]).cut.size == 0
+
+
+def test_cuts_that_are_taken_back_leave_the_sums_of_the_losses_as_they_came() -> None:
+    """Losses that are equally far out: their squares are known exactly then."""
+    policies = [tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False) for _ in "ab"]
+    cut, raw = (policy.learner.estimators for policy in policies)
+    cut.stats.low[:], cut.stats.high[:] = -0.3, 0.3
+    losses = np.array([[0.1, 0.2, 0.5, -0.1], [0.0, 0.1, 0.5, -0.7], [0.2, 0.1, 0.5, -0.7]])
+    for estimators in (cut, raw):
+        for row in losses:
+            estimators.add(row)
+    criteria = np.flatnonzero(cut.stats.cut)
+    assert criteria.tolist() == [2, 3]
+    np.testing.assert_array_equal(cut.stats.cut, [0, 0, 3, 2])
+    cut.uncut(criteria, cut.stats.cut[criteria].astype(float), cut.stats.excess[criteria])
+    for i in range(4):
+        moments = []
+        for stats in (cut.stats, raw.stats):  # sums about a shift, of which 0 is taken here
+            n, shift = len(losses), stats.shift[i]
+            squares = stats.squares[i] + 2 * shift * stats.total[i] + n * shift**2
+            moments.append((stats.total[i] + n * shift, squares))
+        np.testing.assert_allclose(moments[0], moments[1], rtol=1e-12)
+    np.testing.assert_array_equal(cut.stats.cut, 0)
+    np.testing.assert_allclose(cut.stats.excess, 0.0, atol=1e-12)
+    assert np.isinf(cut.stats.high[criteria]).all()

@@ -13,6 +13,7 @@ from scipy import stats
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.policies import Told
+from trimtab.policies.alarm import normal_equivalent
 from trimtab.sim.worlds import Drifting, Noise, World
 
 SIGMA = 0.1
@@ -398,3 +399,26 @@ def test_the_first_loss_rings_just_outside_its_interval(times: float, rings: boo
     slack = SIGMA * np.sqrt(4 * np.log(2 * np.sqrt(2) / (delta / 6)))
     told = policy.tell(times * (beta * lengths / np.sqrt(reg) + slack))
     assert (told.cause == "alarm") == rings
+
+
+# With a prior.
+
+
+@pytest.mark.parametrize("df", [3, 16, 100])
+@pytest.mark.parametrize("tail", [1e-2, 1e-4, 1e-6])
+def test_a_sum_of_squares_is_as_improbable_as_its_normal_equivalent(df: int, tail: float) -> None:
+    found = normal_equivalent(float(stats.chi2.isf(tail, df)), df)
+    assert found == pytest.approx(stats.norm.isf(tail), abs=0.2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_small_changes_of_all_criteria_ring_together(seed: int) -> None:
+    """Twelve criteria change by 0.9 standard deviations each: eight losses show 2.4 of each."""
+    m, rng = 12, np.random.default_rng(seed)
+    problem = tt.Problem(tt.Graph.from_scopes([[i] for i in range(m)], knobs=m), move_cost=1e4)
+    policy = tt.SteadyGraphLinUCB(problem, start=[0.5] * m)
+    before = [policy.tell(SIGMA * rng.standard_normal(m)).cause for _ in range(60)]
+    assert "alarm" not in before
+    after = [policy.tell(SIGMA * (0.9 + rng.standard_normal(m))) for _ in range(20)]
+    rung = next(told.rung for told in after if told.cause == "alarm")
+    assert rung.size >= m // 3

@@ -103,7 +103,7 @@ def test_a_source_that_is_away_is_waited_for(tmp_path: Path) -> None:
         it.source.fault = None
         back = it.clock.now
         it.source.asked.clear()
-        it.steps(300.0)
+        it.steps(700.0)  # it asks again after five minutes at most
         assert len(it.kinds("tell")) > before
         assert all(w.end > back for w in it.source.asked)  # nothing of before is decided on
         assert it.loop.stuck is None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import DESK, PHONE, Visit
 from tests.serve.services import Running, running, spec_with, world
@@ -231,6 +230,8 @@ def test_a_session_needs_its_own_page_to_act(served: Running) -> None:
 def test_it_fits_every_screen(
     chromium: Browser, served: Running, tmp_path: Path, size: tuple[int, int], scheme: Any
 ) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
     settle(served, 45)
     served.post(f"{AT}/pause", {"why": "a release"}, "operator")
     with logged_in(chromium, served, "operator", size, color_scheme=scheme) as seen:

@@ -19,16 +19,13 @@ from trimtab.learn.level import Diary
 from trimtab.learn.nodewise import UNKNOWN, Limits, NodewiseEstimators
 from trimtab.learn.prior import BoundPrior
 
-HOLD = 4  # losses of each criterion before the first look, from which the noise is learned
+HOLD = 3  # losses of each criterion before the first look, from which the noise is learned
 SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of each criterion
 #                              from which on, spread and noise are learned no further
 CUT, CUT_FROM = 3.0, 8  # where losses are cut, in predictive deviations, and from how many on
 MISFIT = 0.1  # of the spread: what a basis may miss of a loss
-ODD, SEVERAL = (
-    7.0,
-    3,
-)  # times the typical noise, of at least 3 criteria: four losses cannot prove it
-LEFT = 3.0  # rounds that count of what was learned before an alarm
+ODD, SEVERAL = 7.0, 3  # times the typical noise, of at least 3 criteria: a spike, not bad luck
+LEFT = 0.3  # rounds that count of what was learned before an alarm
 KAPPA, KAPPA_ROUNDS = 0.5, 300.0  # the width, in posterior standard deviations, and its growth
 
 
@@ -40,7 +37,7 @@ class Beliefs:
         self._estimators, self._prior = estimators, prior
         self.scales: Scales | None = None  # once they were learned
         self.wander = 0.0  # g, see `level`
-        self.heard = np.zeros((4, m))  # by the alarm, at the deployed state: see `alarm.changed`
+        self.heard = np.zeros((6, m))  # by the alarm, at the deployed state: see `alarm.changed`
         self.levels = bool((prior.constant == 0).all())  # whether levels may wander
         self._diary = Diary(estimators.stats)
         self._lost = np.zeros(m)  # degrees of freedom

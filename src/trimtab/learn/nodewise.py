@@ -254,6 +254,23 @@ class NodewiseEstimators:
         middle = stats.mean + (stats.offset if stats.offset.size else 0.0)
         stats.low[:], stats.high[:] = middle - half, middle + half
 
+    def uncut(self, criteria: Ints, cut: Array, excess: Array) -> None:
+        """Let the last `cut` losses of these criteria count as they came, and those to come.
+
+        Args:
+            criteria: whose losses of the deployed state were cut for no reason.
+            cut: how many of them, one or more each.
+            excess: the sum of what was cut off.
+        """
+        stats = self.stats
+        end = np.where(excess > 0.0, stats.high[criteria], stats.low[criteria])
+        at = end - stats.shift[criteria]  # what stands for each of them in the sums
+        stats.total[criteria] += excess
+        stats.squares[criteria] += 2.0 * at * excess + excess**2 / cut
+        stats.cut[criteria] -= cut.astype(np.int64)
+        stats.excess[criteria] -= excess
+        stats.low[criteria], stats.high[criteria] = -np.inf, np.inf
+
     def widen(self, criteria: Ints, most: float, sigma: Array) -> None:
         """What these criteria have learned counts as that many rounds from now on, at most.
 

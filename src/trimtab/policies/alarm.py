@@ -20,15 +20,17 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import NOBODY, Array, Ints
-from trimtab.learn.beliefs import CUT_FROM, MISFIT
+from trimtab.learn.beliefs import CUT_FROM, MISFIT, Beliefs
 from trimtab.learn.confidence import BoundConfidence, Radius
 from trimtab.policies.learner import Learner
 
-FEW = 4  # losses that a segment needs before it is compared
+FEW = 8  # losses that a segment needs before it is compared
 RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings, and the rounds
 #                                after which this limit begins to grow
-DOUBT = 3.0  # standard deviations at which a criterion is doubted, if anything rings
-SEVERAL, SHARE = 3, 0.34  # with at least 3 criteria, all that are doubted ring if this share is
+DOUBT = 2.0  # standard deviations at which a criterion is doubted, if anything rings
+SEVERAL = 3  # criteria that are needed before they ring together
+STILL = 0.02  # g below which levels stay: where they wander, all criteria are off together
+CUTS = 5  # losses of a segment and more than half of it: so many are no outliers
 OFTEN = 8  # rounds between two tests, at most
 
 
@@ -72,14 +74,20 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
     (`learn.level`) between the two means.
 
     A criterion without earlier losses is compared with what the model expects. The model may be
-    wrong, so that one such criterion rings nothing; but if a third of all criteria is far off, the
-    world has changed, and they ring together. Losses that were cut count as cut. In the end the
-    segment joins the earlier losses.
+    wrong, so that one such criterion rings nothing. But a change of the world shows in many
+    criteria at once, in each of them too little to ring: all that can be compared ring together if
+    the sum of their squared deviations, none counted as more than c, is as improbable. Then those
+    that are farther off than `DOUBT` ring. Losses that were cut count as cut, unless most of a
+    segment were: then the expectation was wrong, they count as they came, and the criterion rings.
+    Where levels wander, as with the hours, neither rings: all criteria are off together then.
+    In the end the segment joins the earlier losses.
     """
     beliefs, m = learner.beliefs, learner.problem.criteria
     if beliefs is None or beliefs.scales is None:
         return NOBODY, NOBODY
     scales = beliefs.scales
+    still = beliefs.wander < STILL
+    wrong = _cut_for_no_reason(learner, beliefs) if still else NOBODY
     far, own = np.empty(m), np.empty(m, np.bool_)
     misfit = (MISFIT * scales.spread / scales.sigma) ** 2
     ring = float(np.sqrt(RING**2 + 2.0 * np.log1p(learner.clock / RING_ROUNDS)))
@@ -89,13 +97,40 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
         g=beliefs.wander,
         few=FEW,
         enough=CUT_FROM,
-        heard=beliefs.heard,
+        heard=beliefs.heard[:4],
         far=far,
         own=own,
     )
     ringing, doubted = own & (far > ring), far > DOUBT
-    if known >= SEVERAL and doubted.sum() >= SHARE * known:
-        ringing = doubted
+    near = np.minimum(far, RING)  # where the model is wrong it may be far off, for one alone
+    if still and known >= SEVERAL and normal_equivalent(float(near @ near), known) > ring:
+        ringing |= doubted
+    ringing[wrong] = True
     if not ringing.any():
         return NOBODY, NOBODY
-    return np.flatnonzero(ringing), np.flatnonzero(doubted)
+    return np.flatnonzero(ringing), np.flatnonzero(ringing | doubted)
+
+
+def _cut_for_no_reason(learner: Learner, beliefs: Beliefs) -> Ints:
+    """The criteria of which most losses since the last test were cut; they count as they came."""
+    stats, heard = learner.estimators.stats, beliefs.heard
+    many = NOBODY
+    if stats.cut.any():
+        cut, excess = stats.cut - heard[4], stats.excess - heard[5]
+        fresh = learner.estimators.frozen()[0] - heard[2]
+        many = np.flatnonzero((cut >= CUTS) & (2.0 * cut > fresh))
+        learner.estimators.uncut(many, cut[many], excess[many])
+    heard[4], heard[5] = stats.cut, stats.excess
+    return many
+
+
+def normal_equivalent(squares: float, df: int) -> float:
+    """The standard normal deviation that is as improbable as this sum of squared ones.
+
+    Wilson and Hilferty: the cube root of a chi-square number is nearly normal.
+
+    >>> round(normal_equivalent(16.0, 16), 2), round(normal_equivalent(56.0, 16), 1)
+    (0.12, 4.5)
+    """
+    variance = 2.0 / (9.0 * df)
+    return float((np.cbrt(squares / df) - (1.0 - variance)) / np.sqrt(variance))

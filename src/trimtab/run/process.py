@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from trimtab import __version__
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.connect.environment import expanded
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.opening import open_journal
 from trimtab.run.log import Log
@@ -60,8 +59,7 @@ def run_process(
     with ExitStack() as stack:
         journal = None
         if not dry:
-            url = expanded(storage or spec.storage, "storage")
-            journal = stack.enter_context(closing(open_journal(url)))
+            journal = stack.enter_context(closing(open_journal(storage or spec.storage)))
         instruments = None if metrics is None else _served(metrics, spec.name, stack)
         observers: list[Observer] = [] if instruments is None else [instruments]
         if journal is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from trimtab.errors import InvalidInput, TrimtabError
-from trimtab.live.spec.connect.environment import Secrets, expanded
+from trimtab.live.spec.connect.environment import Secrets
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
@@ -84,8 +84,7 @@ def open_loop(
         if isinstance(storage, Journal):
             journal = storage
         else:
-            url = expanded(storage or spec.storage, "storage", environment)
-            journal = stack.enter_context(closing(open_journal(url)))
+            journal = stack.enter_context(closing(open_journal(storage or spec.storage)))
         shadow = True if dry else None
         tuner = Tuner(spec, storage=journal, clock=clock, shadow=shadow, actor=ACTOR)
         if spec.source is None or spec.target is None:
