@@ -242,7 +242,7 @@ class SqliteDatabase:
         )
 
     def repair(self, prove: Callable[[Execute], T]) -> T:
-        """Write all pages anew from the rows, once they are proven; free pages and their list go."""
+        """Write all pages anew from the rows, once they are proven; free pages go."""
         with (
             translated(self.name),
             opened(beside(self._path, "queue")) as queue,
