@@ -16,8 +16,14 @@ Url = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+Repair = Annotated[
+    bool,
+    typer.Option("--repair", help="First rebuild indexes and free pages, if no event is lost."),
+]
+
+
 @storage.command()
-def check(url: Url, as_json: Json = False) -> None:
+def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
     """Verify the whole store, every event and every digest; exit 1 and name what is wrong."""
     from trimtab.live.store.faults import Damaged
     from trimtab.live.store.opening import open_journal
@@ -25,6 +31,7 @@ def check(url: Url, as_json: Json = False) -> None:
     with open_journal(url, read_only=True) as journal, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         try:
+            found = journal.repair() if repair else None
             chains = journal.check()
             for chain in chains:
                 journal.load_snapshot(chain.tuner)
@@ -37,8 +44,12 @@ def check(url: Url, as_json: Json = False) -> None:
     if as_json:
         tuners = [{"name": c.tuner, "events": c.events, "digest": c.digest.hex()} for c in chains]
         report = {"intact": True, "format": journal.format, "tuners": tuners, "notes": notes}
+        report |= {"rebuilt": True, "found": found} if repair else {}
         typer.echo(json.dumps(report))
         return
+    if repair:
+        typer.echo(f"before: {found or 'nothing was seen to be wrong'}")
+        typer.echo("every event proved intact; indexes and free pages were rebuilt")
     for chain in chains:
         typer.echo(
             f"{chain.tuner}: {chain.events:,} events, the last digest is {chain.digest.hex()}"

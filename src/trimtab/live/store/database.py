@@ -76,8 +76,11 @@ class Database(Protocol):
     def complaint(self, *, full: bool) -> str | None:
         """What is wrong with the store as a whole, if anything; `full` looks at every page."""
 
-    def repair(self) -> None:
-        """Build anew what is derived from the rows: indexes, and where pages are."""
+    def repair(self, prove: Callable[[Execute], T]) -> T:
+        """Build anew what is derived from the rows: indexes, and where pages are; also read only.
+
+        Nobody writes meanwhile. If `prove` raises, everything stays as it was.
+        """
 
     def close(self) -> None:
         """End the connection."""

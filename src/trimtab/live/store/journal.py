@@ -245,6 +245,32 @@ class Journal:
             account = "; ".join(self._account())
             raise Damaged(f"{self._database.name}: {account}; {REMEDY}") from None
 
+    def repair(self) -> str | None:
+        """Build indexes anew, and where pages are, if every event proves intact; what was wrong.
+
+        Open the journal read only for it: a damaged one cannot be opened otherwise.
+
+        Raises:
+            Damaged: an event is missing or wrong; then nothing is changed. Or the database cannot
+                be made whole.
+        """
+
+        def prove(execute: Execute) -> None:
+            for each in self._heads(execute):
+                for _ in session.events(execute, each, after=0, store=self._database.name):
+                    pass
+
+        self.refuse_forked()
+        name = self._database.name
+        with self._thread:
+            found = self._database.complaint(full=True)
+            try:
+                self._database.repair(prove)
+            except Damaged as fault:
+                said = str(fault).removeprefix(f"{name}: ")
+                raise Damaged(f"{name}: nothing was repaired: {said}; {REMEDY}") from fault
+        return found
+
     def _walk(self, tuner: str) -> Chain:
         number, digest = 0, GENESIS
         for event in self.events(tuner):

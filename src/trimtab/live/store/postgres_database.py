@@ -176,11 +176,15 @@ class PostgresDatabase:
     def transact(self, work: Callable[[Execute], T]) -> T:
         """What the work gives; when this returns, the server has what it has written on disk."""
         self._refuse()
+        return self._transact(work)
+
+    def _transact(self, work: Callable[[Execute], T]) -> T:
+        wait = f"SET LOCAL lock_timeout = {self._timeout * 1000:.0f}"
         self.step("before begin")
         with self._translated():
             try:
                 try:
-                    self._revive(f"BEGIN; SET LOCAL lock_timeout = {self._timeout * 1000:.0f}")
+                    self._revive(f"BEGIN READ WRITE; {wait}")
                     given = work(self._execute)
                     self.step("before commit")
                     self._execute("COMMIT")
@@ -235,10 +239,17 @@ class PostgresDatabase:
         self.step("after commit")
         return done
 
-    def repair(self) -> None:
-        """Build the indexes anew."""
-        for table in ("trimtab_events", "trimtab_tuners", "trimtab_snapshots"):
-            self.query(f"REINDEX TABLE {table}")
+    def repair(self, prove: Callable[[Execute], T]) -> T:
+        """Build the indexes anew, in one transaction with the proof, which reads by them."""
+
+        def work(execute: Execute) -> T:
+            for table in ("trimtab_format", "trimtab_tuners", "trimtab_events"):
+                execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            for table in ("trimtab_events", "trimtab_tuners", "trimtab_snapshots"):
+                execute(f"REINDEX TABLE {table}")
+            return prove(execute)
+
+        return self._transact(work)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

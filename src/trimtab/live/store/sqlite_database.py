@@ -221,13 +221,17 @@ class SqliteDatabase:
             if found != [("ok",)]:
                 words = " ".join(str(value) for row in found[:3] for value in row).split()
                 return "SQLite says: " + " ".join(words)
-            if seen is None:
-                return None
-            sql = "SELECT digest FROM trimtab_events WHERE tuner = ? AND number = ?"
-            rows = self.query(sql, seen.tuner, seen.number)
-            names = self.query("SELECT name FROM trimtab_tuners WHERE id = ?", seen.tuner)
+            return self._lost(seen)
         except Damaged as error:
             return str(error).removeprefix(f"{self.name}: ")
+
+    def _lost(self, seen: last_ack.LastAck | None) -> str | None:
+        """That the event which was acknowledged last is not there, if so."""
+        if seen is None:
+            return None
+        sql = "SELECT digest FROM trimtab_events WHERE tuner = ? AND number = ?"
+        rows = self.query(sql, seen.tuner, seen.number)
+        names = self.query("SELECT name FROM trimtab_tuners WHERE id = ?", seen.tuner)
         if rows == [(seen.digest,)]:
             return None
         tuner = repr(names[0][0]) if names else f"with id {seen.tuner}"
@@ -237,15 +241,21 @@ class SqliteDatabase:
             f"or is an older copy (to go on with it, delete {beside(self._path, 'lock').name})"
         )
 
-    def repair(self) -> None:
-        """Write all pages anew from the rows; free pages and their list go."""
+    def repair(self, prove: Callable[[Execute], T]) -> T:
+        """Write all pages anew from the rows, once they are proven; free pages go."""
         with (
             translated(self.name),
             opened(beside(self._path, "queue")) as queue,
             opened(beside(self._path, "lock")) as lock,
         ):
             my_turn(self._path, queue, lock, self._timeout)
-            self._execute("VACUUM")
+            given = prove(self.query)
+            if lost := self._lost(noted(self._path)):
+                raise Damaged(lost)
+            with closing(connected(self._path, read_only=False, timeout=self._timeout)) as writer:
+                writer.execute("PRAGMA synchronous = FULL")
+                writer.execute("VACUUM")
+            return given
 
     def close(self) -> None:
         """End the connection; the last one brings everything into the database file."""
