@@ -10,6 +10,7 @@ import pytest
 import trimtab as tt
 from tests.live.tuners import Clock, spec_with, tuner_at, world
 from trimtab.live.replay import replay
+from trimtab.live.state.decision import Decision
 from trimtab.live.store.opening import open_journal
 
 STEADY = {
@@ -110,7 +111,7 @@ def test_a_decision_that_is_long_gone_has_been_counted(
 def test_parts_and_their_corrections_replay(tmp_path: Path) -> None:
     """To the bit: in one process, from snapshots, and from the first event."""
     clock, spec = Clock(), spec_with(**STEADY, policy={"kind": "SteadyGraphLinUCB"})
-    made: list[tt.Decision] = []
+    made: list[Decision] = []
     for part in range(3):
         with tuner_at(tmp_path, clock, spec) as tuner:
             for _ in range(12):
