@@ -1,4 +1,4 @@
-"""Hosts whose clocks are wrong: one that is far ahead is refused, and changes nothing for others."""
+"""Hosts whose clocks are wrong: one that is far ahead is refused, and nobody else is harmed."""
 
 from __future__ import annotations
 
@@ -142,6 +142,8 @@ def test_every_way_to_write_is_guarded(hosts: Hosts, tmp_path: Path) -> None:
                 call()
     with open_journal(path) as journal:
         assert (journal.tuners(), journal.last("shop")) == (["shop"], 2)
+        with pytest.raises(Unavailable, match="2036-05-03"):
+            clocks.stamp(clocks.utc, journal)  # as `trimtab run` does for its records
 
 
 def test_a_clock_that_is_given_is_taken_as_it_is(hosts: Hosts, tmp_path: Path) -> None:
