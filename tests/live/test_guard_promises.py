@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-import trimtab.live.tuner as module
+import trimtab.live.follower as module
 from tests.live.tuners import Clock
 from trimtab.live import Decision, Knob, Spec
 from trimtab.live.replay import replay

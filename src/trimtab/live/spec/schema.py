@@ -298,7 +298,7 @@ def schema() -> Json:
     can be read is up to `Spec`.
 
     >>> sorted(schema()["properties"])[:3]
-    ['baseline_observations', 'basis', 'constraints']
+    ['approve_within', 'baseline_observations', 'basis']
     """
     about = "A trimtab spec: the knobs, objectives and constraints of a live system."
     return {"$schema": DRAFT, "title": "trimtab spec", "description": about, **SPEC.schema()}
