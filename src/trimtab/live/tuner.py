@@ -16,6 +16,7 @@ from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.clock import stamp, utc
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
+from trimtab.live.helping import helping_of, posterior_of
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
 from trimtab.live.spec.spec import Spec
@@ -330,7 +331,7 @@ class Tuner:
         return rows
 
     def explain(self, decision_id: str) -> Explanation:
-        """Why a decision was made, and what became of it; "last" is the newest one.
+        """Why a decision was made, what became of it, whether it helps now; "last" is the newest.
 
         Raises:
             NotFound: there was no such decision.
@@ -344,8 +345,10 @@ class Tuner:
             event = history.event(self._follower.read, number)
             look = event.payload.get("looked", number)
             source = history.event(self._follower.read, look) if look else None
-            spec = self._projection.tuner_state.spec
-            return explained(spec, self._decision(event), source, known.told)
+            tuner_state, learned = self._projection.tuner_state, self._projection.learned
+            helping = helping_of(tuner_state, posterior_of(learned))
+            decision = self._decision(event)
+            return explained(tuner_state.spec, decision, source, known.told, helping)
 
     def history(
         self,
