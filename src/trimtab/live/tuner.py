@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -13,6 +13,7 @@ from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.display import displayed
 from trimtab.errors import InvalidInput, NotFound
+from trimtab.live.clock import stamp, utc
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
 from trimtab.live.helping import helping_of, posterior_of
@@ -68,7 +69,8 @@ class Tuner:
         seed: of the policy of a new tuner; one that is there keeps its own.
         shadow: whether to propose and record only, and leave the system alone; None leaves
             it as it was, which is off for a new one.
-        clock: the time, with a time zone.
+        clock: the time, with a time zone; by default the host's, which may not be far ahead of
+            the clock of the store's server. One that is given is taken as it is.
         actor: who is behind the calls that do not name anybody; the journal keeps it.
         read_only: only look; there must be a tuner.
         timeout: seconds to wait for other writers.
@@ -86,7 +88,7 @@ class Tuner:
         storage: str | Journal | None = None,
         seed: int = 0,
         shadow: bool | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc,
         actor: str | None = None,
         read_only: bool = False,
         timeout: float = 30.0,
@@ -120,7 +122,7 @@ class Tuner:
         name: str,
         journal: Journal,
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc,
         actor: str | None = None,
     ) -> Self:
         """The tuner of this name in an open journal, with the spec that the journal has.
@@ -147,7 +149,7 @@ class Tuner:
         plain = {"seed": seed, "shadow": shadow, "version": __version__}
         payload = {"spec": recorded(self.spec), **plain}
         payload["configuration"] = json.dumps(configuration(self.spec))
-        at = self._follower.clock()
+        at = stamp(self._follower.clock, self._journal)
         return Draft(kind="begin", payload=payload | self._signed(None), at=at)
 
     def _adopt(self, shadow: bool | None) -> None:
@@ -322,7 +324,7 @@ class Tuner:
             actor: who gives it.
         """
         with self._follower.turn():
-            spec, at = self._projection.tuner_state.spec, self._follower.now()
+            spec, at = self._projection.tuner_state.spec, self._follower.stamp()
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
             self._journal.append(self.name, *drafts)
             self._follower.follow()
