@@ -182,10 +182,13 @@ def test_a_format_from_before_the_first_release_is_refused(command: str, tmp_pat
 
 
 def test_the_page_about_compatibility_has_the_numbers_of_today() -> None:
-    from trimtab.live import history, status
+    from trimtab.advise import doctor
+    from trimtab.live import explain, history, status
+    from trimtab.live.state import decision
 
     page = Path(__file__).parents[3].joinpath("docs", "compatibility.md").read_text("utf-8")
-    for number in (f"format {FORMAT}", status.SCHEMA, history.SCHEMA):
+    schemas = [module.SCHEMA for module in (status, history, decision, explain, doctor)]
+    for number in (f"format {FORMAT}", *schemas):
         assert f"| {number} |" in page.replace("`", "")
     assert (SAMPLES / f"v{FORMAT}.db").exists()
 
