@@ -52,7 +52,7 @@ SECTIONS = {  # what stands where; a page that is not listed is a guide
     "How-to guides": ("ask-and-tell.md", "play.md", "figures.md", "sweeps.md"),
     "Reference": (
         *("names.md", "reference/cli.md", "spec.md", "reference/schemas.md", "tuner.md"),
-        *("journal.md", "records.md", "solvers.md", "speed.md"),
+        *("journal.md", "compatibility.md", "records.md", "solvers.md", "speed.md"),
     ),
     "Library": ("reference/api/",),
     "Explanation": (

@@ -43,6 +43,7 @@ def test_wheel_in_an_empty_environment(tmp_path: Path) -> None:
     assert "trimtab/py.typed" in names
     assert "trimtab/live/spec/example.toml" in names
     assert "trimtab/live/spec/spec.schema.json" in names
+    assert "trimtab/live/schemas/status.schema.json" in names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not [name for name in names if name.endswith((".pyc", ".hpp", ".cpp"))]
     assert [name for name in names if name.startswith("trimtab/_core.") and name.endswith(".so")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner, Result
 from tests.live.store.journals import child
 from tests.live.tuners import SPEC
 from trimtab.cli import app
+from trimtab.cli.live import coloured
 from trimtab.errors import TrimtabError
 from trimtab.live import Spec, Tuner
 from trimtab.live.store.event import Draft
@@ -149,3 +151,27 @@ def test_an_event_of_another_version_is_named(tmp_path: Path) -> None:
         )
     with pytest.raises(Damaged, match=r"event 2 \(attach\) is not one that this version"):
         Tuner(Spec.parse(SPEC), storage=storage)
+
+
+def test_a_terminal_gets_colours_and_relative_times(
+    spec: str,
+) -> None:
+    run("ask", spec)
+    with Tuner(spec, read_only=True) as tuner:
+        found = tuner.status()
+    alarm = datetime(2026, 5, 6, 10, tzinfo=UTC)
+    rules = {"a < 1": True, "b < 2": False}
+    found = replace(found, alarms=2, last_alarm=alarm, constraints=rules, obstacles=())
+    text = coloured(found, alarm + timedelta(minutes=31))
+    line = "  2 alarms, the last 2026-05-06 10:00 UTC"
+    assert text.plain == str(found).replace(line, f"{line}, 31 min ago")
+    styles = {text.plain[span.start : span.end].strip(): span.style for span in text.spans}
+    assert styles["a < 1: holds"] == "green"
+    assert styles["b < 2: BROKEN"] == "red"
+    assert styles[line.strip()] == styles[", 31 min ago"] == "yellow"
+    assert run("status", spec).stdout == f"{tuner_status(spec)}\n"  # no terminal: plain
+
+
+def tuner_status(spec: str) -> str:
+    with Tuner(spec, read_only=True) as tuner:
+        return str(tuner.status())

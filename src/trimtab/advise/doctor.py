@@ -24,6 +24,9 @@ MOST_KNOBS = 12  # of a spec that is rehearsed: more take too long
 NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of
 
 
+SCHEMA = "trimtab.doctor/1"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outlook:
     """What the bounds allow over a horizon. They are worst cases: runs stay far below."""
@@ -55,6 +58,7 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, for other programs."""
         plain: dict[str, Any] = {
+            "schema": SCHEMA,
             "source": self.source,
             "valid": self.valid,
             "checks": [asdict(check) for check in self.checks],

@@ -7,6 +7,8 @@ Exit codes: 0 done; 1 it contradicts what is recorded, or the store cannot be us
 from __future__ import annotations
 
 import json
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
@@ -15,8 +17,11 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.text import Text
+
     from trimtab.live.spec.spec import Spec
     from trimtab.live.state.decision import Decision
+    from trimtab.live.status import Status
     from trimtab.live.tuner import Tuner
 
 SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="The spec, a TOML file.")]
@@ -28,6 +33,15 @@ Actor = Annotated[
     typer.Option(envvar="TRIMTAB_ACTOR", help="Who is behind it, for the history."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+COLOURS = {  # of a line of the status, by what it has
+    "  helps: ": "green",
+    "  harms: ": "red",
+    ": BROKEN": "red",
+    ": holds": "green",
+    " held: ": "yellow",
+    "  waits for approval": "yellow",
+    " alarms, the last ": "yellow",
+}
 DecisionId = Annotated[str, typer.Argument(metavar="DECISION", help="The id that ask gave.")]
 
 
@@ -251,7 +265,30 @@ def _tuner(spec: Path, storage: str | None, **options: Any) -> Tuner:
 
 def _status(tuner: Tuner, as_json: bool) -> None:
     found = tuner.status()
-    _print(found, as_json, lambda: str(found))
+    if as_json or not sys.stdout.isatty():
+        _print(found, as_json, lambda: str(found))
+        return
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False)
+    console.print(coloured(found, datetime.now(UTC)), soft_wrap=True)
+
+
+def coloured(status: Status, now: datetime) -> Text:
+    """The status for a terminal: what is good or bad has a colour, times are also relative."""
+    from rich.text import Text
+
+    from trimtab.live.obstacles import brief
+
+    lines = str(status).splitlines()
+    text = Text().append(lines[0], style="bold")
+    for line in lines[1:]:
+        colour = next((style for mark, style in COLOURS.items() if mark in line), "")
+        text.append(f"\n{line}", style=colour)
+        if " alarms, the last " in line and status.last_alarm is not None:
+            since = (now - status.last_alarm).total_seconds()
+            text.append(f", {brief(since)} ago", style=colour)
+    return text
 
 
 def _decision(spec: Spec, decision: Decision) -> str:

@@ -61,11 +61,11 @@ def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
 
 @storage.command()
 def upgrade(url: Url, as_json: Json = False) -> None:
-    """Bring the store to the newest format."""
+    """Bring the store to the newest format, and say what was done; today there is no older one."""
     from trimtab.live.store.opening import open_journal
 
     with open_journal(url, read_only=True) as journal:
-        text = f"the store has format {journal.format}, which is the newest; nothing to do"
+        text = f"format {journal.format} is the newest: nothing to do, nothing was changed"
         typer.echo(json.dumps({"format": journal.format, "changed": False}) if as_json else text)
 
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.live.helping import Helping
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.decision import Decision
 from trimtab.live.state.measurement import Told
 from trimtab.live.store.event import Event
 
+SCHEMA = "trimtab.explain/1"
 CAUSES = {
     "trigger": "enough was learned",
     "review": "a review was due",
@@ -21,12 +23,13 @@ CAUSES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """A decision, the look that it rests on, and what was told of it."""
+    """A decision, the look it rests on, what was told of it; whether the tuner helps now."""
 
     decision: Decision
     look: dict[str, Any] | None  # None before the first one
     told: Told
     text: str
+    helping: Helping | None = None  # now, as in `Status`; None before anything can be said
 
     def __str__(self) -> str:
         return self.text
@@ -37,11 +40,19 @@ class Explanation:
             name: None if x is None else {"mean": x[0], "sem": x[1], "count": x[2]}
             for name, x in self.told.items()
         }
-        plain = self.decision.to_dict()
-        return {"decision": plain, "look": self.look, "told": told, "text": self.text}
+        return {
+            "schema": SCHEMA,
+            "decision": self.decision.to_dict(),
+            "look": self.look,
+            "told": told,
+            "helping": None if self.helping is None else self.helping.to_dict(),
+            "text": self.text,
+        }
 
 
-def explained(spec: Spec, decision: Decision, source: Event | None, told: Told) -> Explanation:
+def explained(
+    spec: Spec, decision: Decision, source: Event | None, told: Told, helping: Helping | None
+) -> Explanation:
     """The explanation of a decision; `source` is the decision that reported the last look."""
     look = None if source is None else source.payload.get("look")
     if look is not None and "goal" in look:
@@ -59,7 +70,10 @@ def explained(spec: Spec, decision: Decision, source: Event | None, told: Told) 
             lines.append(f"  told: {name} = {mean:.6g}{sem}{of}")
     if not told:
         lines.append("  nothing was told of it yet")
-    return Explanation(decision=decision, look=look, told=told, text="\n".join(lines))
+    if helping is not None:
+        lines.append(f"  is it helping now? {helping}")
+    text = "\n".join(lines)
+    return Explanation(decision=decision, look=look, told=told, text=text, helping=helping)
 
 
 def _done(spec: Spec, decision: Decision) -> list[str]:

@@ -14,6 +14,7 @@ from functools import partial
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.live import correcting
+from trimtab.live.clock import BOUND, refuse_ahead, utc
 from trimtab.live.state.commands import Entry
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import Corrections
@@ -92,7 +93,21 @@ class Follower:
         clock = self.clock()
         if not isinstance(clock, datetime) or clock.utcoffset() is None:
             raise InvalidInput(f"the clock gives {clock!r}; give a datetime with a time zone")
-        return max(clock, EPOCH + timedelta(microseconds=self.projection.tuner_state.now))
+        return max(clock, self._last())
+
+    def stamp(self) -> datetime:
+        """The time for an event to be appended now; a host that is far ahead is refused.
+
+        A clock that the caller has given is taken as it is: its time may be simulated. The server
+        is asked only after some time without events, so that the usual call costs nothing.
+        """
+        at = self.now()
+        if self.clock is utc and at - self._last() > BOUND:
+            refuse_ahead(at, self.journal)
+        return at
+
+    def _last(self) -> datetime:
+        return EPOCH + timedelta(microseconds=self.projection.tuner_state.now)
 
     # Adding.
 
@@ -150,7 +165,7 @@ class Follower:
             return []
 
     def _drafts(self, plan: Plan, signed: dict[str, str], read: Read) -> list[Draft]:
-        tuner_state, at = self.projection.tuner_state, self.now()
+        tuner_state, at = self.projection.tuner_state, self.stamp()
         return [
             Draft(kind=kind, payload=payload | signed, at=at)
             for kind, payload in plan(tuner_state, read, microseconds(at))
@@ -177,7 +192,7 @@ class Follower:
             return False
         for event in new:
             fresh.take(event, used)
-        at = max(self.now(), EPOCH + timedelta(microseconds=fresh.tuner_state.now))
+        at = max(self.stamp(), EPOCH + timedelta(microseconds=fresh.tuner_state.now))
         (event,) = session.append(Draft(kind="amend", payload={"through": through}, at=at))
         fresh.take(event, {})
         session.save_snapshot(event.number, fresh.content(), through=through)

@@ -27,7 +27,7 @@ class Obstacle:
         where = f"{self.knob} {self.limit}" if self.knob else self.limit
         when = ""
         if self.seconds:
-            when = f", free in {_brief(self.seconds)}"
+            when = f", free in {brief(self.seconds)}"
         elif self.rounds:
             when = f", free in {self.rounds:,} round{'s' * (self.rounds != 1)}"
         elif self.knob and self.seconds is None:
@@ -61,10 +61,10 @@ def obstacles_of(tuner_state: TunerState, learned: Learned, *, now: int) -> list
     return found
 
 
-def _brief(seconds: float) -> str:
+def brief(seconds: float) -> str:
     """A time in the unit that people would use.
 
-    >>> _brief(31 * 60), _brief(90 * 60), _brief(20), _brief(3 * 86400)
+    >>> brief(31 * 60), brief(90 * 60), brief(20), brief(3 * 86400)
     ('31 min', '1 h 30 min', '20 s', '3 d')
     """
     whole = max(int(seconds + 0.999999), 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -13,8 +13,10 @@ from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.display import displayed
 from trimtab.errors import InvalidInput, NotFound
+from trimtab.live.clock import stamp, utc
 from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
+from trimtab.live.helping import helping_of, posterior_of
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
 from trimtab.live.spec.spec import Spec
@@ -67,7 +69,8 @@ class Tuner:
         seed: of the policy of a new tuner; one that is there keeps its own.
         shadow: whether to propose and record only, and leave the system alone; None leaves
             it as it was, which is off for a new one.
-        clock: the time, with a time zone.
+        clock: the time, with a time zone; by default the host's, which may not be far ahead of
+            the clock of the store's server. One that is given is taken as it is.
         actor: who is behind the calls that do not name anybody; the journal keeps it.
         read_only: only look; there must be a tuner.
         timeout: seconds to wait for other writers.
@@ -85,7 +88,7 @@ class Tuner:
         storage: str | Journal | None = None,
         seed: int = 0,
         shadow: bool | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc,
         actor: str | None = None,
         read_only: bool = False,
         timeout: float = 30.0,
@@ -119,7 +122,7 @@ class Tuner:
         name: str,
         journal: Journal,
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc,
         actor: str | None = None,
     ) -> Self:
         """The tuner of this name in an open journal, with the spec that the journal has.
@@ -146,7 +149,7 @@ class Tuner:
         plain = {"seed": seed, "shadow": shadow, "version": __version__}
         payload = {"spec": recorded(self.spec), **plain}
         payload["configuration"] = json.dumps(configuration(self.spec))
-        at = self._follower.clock()
+        at = stamp(self._follower.clock, self._journal)
         return Draft(kind="begin", payload=payload | self._signed(None), at=at)
 
     def _adopt(self, shadow: bool | None) -> None:
@@ -321,14 +324,14 @@ class Tuner:
             actor: who gives it.
         """
         with self._follower.turn():
-            spec, at = self._projection.tuner_state.spec, self._follower.now()
+            spec, at = self._projection.tuner_state.spec, self._follower.stamp()
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
             self._journal.append(self.name, *drafts)
             self._follower.follow()
         return rows
 
     def explain(self, decision_id: str) -> Explanation:
-        """Why a decision was made, and what became of it; "last" is the newest one.
+        """Why a decision was made, what became of it, whether it helps now; "last" is the newest.
 
         Raises:
             NotFound: there was no such decision.
@@ -342,8 +345,10 @@ class Tuner:
             event = history.event(self._follower.read, number)
             look = event.payload.get("looked", number)
             source = history.event(self._follower.read, look) if look else None
-            spec = self._projection.tuner_state.spec
-            return explained(spec, self._decision(event), source, known.told)
+            tuner_state, learned = self._projection.tuner_state, self._projection.learned
+            helping = helping_of(tuner_state, posterior_of(learned))
+            decision = self._decision(event)
+            return explained(tuner_state.spec, decision, source, known.told, helping)
 
     def history(
         self,

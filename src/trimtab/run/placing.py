@@ -10,6 +10,7 @@ from math import isclose
 from typing import Any
 
 from trimtab.errors import InvalidInput
+from trimtab.live.clock import stamp
 from trimtab.live.state.decision import Decision, number_of
 from trimtab.live.store.event import Draft
 from trimtab.live.store.journal import Journal
@@ -136,7 +137,9 @@ class Placing:
     def note(self, kind: str, payload: dict[str, Any]) -> None:
         """Record something in the journal that changes nothing of what the tuner knows."""
         signed = payload | {"actor": ACTOR}
-        self._journal.append(self.tuner.name, Draft(kind=kind, payload=signed, at=self._clock()))
+        self._journal.append(
+            self.tuner.name, Draft(kind=kind, payload=signed, at=stamp(self._clock, self._journal))
+        )
 
     def _push(self, decision: Decision) -> None:
         before, tries = self._tried

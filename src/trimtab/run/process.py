@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from trimtab import __version__
 from trimtab.errors import InvalidInput
+from trimtab.live.clock import utc
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.opening import open_journal
 from trimtab.run.log import Log
 from trimtab.run.loop import Observer
 from trimtab.run.notify.notices import Noticing
-from trimtab.run.shell import open_loop, play, play_once, reread, secrets_of, utc
+from trimtab.run.shell import open_loop, play, play_once, reread, secrets_of
 
 if TYPE_CHECKING:
     from trimtab.run.instruments import Instruments

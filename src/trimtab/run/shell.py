@@ -12,11 +12,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.live.clock import utc
 from trimtab.live.spec.connect.environment import Secrets
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.journal import Journal
@@ -30,11 +31,6 @@ from trimtab.run.sources.opening import open_source
 from trimtab.run.targets.opening import open_target
 
 MOST_STEPS = 20  # of one round: more would be a fault of ours
-
-
-def utc() -> datetime:
-    """The time."""
-    return datetime.now(UTC)
 
 
 def secrets_of(spec: Spec, environment: Mapping[str, str] = os.environ) -> Secrets:

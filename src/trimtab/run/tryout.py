@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from trimtab.errors import TrimtabError
+from trimtab.live.clock import utc
 from trimtab.live.spec.connect.environment import expanded
 from trimtab.live.spec.lint import Check
 from trimtab.live.spec.spec import Spec
 from trimtab.run.faults import OutsideFault
 from trimtab.run.schedule import Schedule
-from trimtab.run.shell import secrets_of, utc
+from trimtab.run.shell import secrets_of
 from trimtab.run.sources.opening import open_source
 from trimtab.run.targets.opening import open_target
 

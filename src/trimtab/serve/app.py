@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from trimtab import __version__
+from trimtab.live.clock import utc
 from trimtab.serve import health
 from trimtab.serve.access.authentication import rule
 from trimtab.serve.access.door import Door
@@ -37,9 +38,7 @@ PARTS = (verbs, reads, administration, endpoints, health, pages)
 SCHEME = {"type": "http", "scheme": "bearer", "description": "trimtab_..., given by an admin"}
 
 
-def create_app(
-    settings: Settings, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-) -> FastAPI:
+def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> FastAPI:
     """The service as an ASGI app, with its store open.
 
     Raises:

@@ -15,6 +15,7 @@ import httpx
 
 from trimtab.errors import Conflict, InvalidInput, NotFound, SolverFailed, TrimtabError
 from trimtab.live.explain import Explanation
+from trimtab.live.helping import Helping
 from trimtab.live.history import HistoryRow
 from trimtab.live.state.decision import Decision
 from trimtab.live.status import Status
@@ -143,8 +144,13 @@ class Client:
         """Why a decision was made, and what became of it; "last" is the newest one."""
         plain = self._send("GET", f"{self._at}/decisions/{quote(decision_id, safe='')}")
         told = {name: _measured(x) for name, x in plain["told"].items()}
+        helping = plain.get("helping")
         return Explanation(
-            decision=_decision(plain["decision"]), look=plain["look"], told=told, text=plain["text"]
+            decision=_decision(plain["decision"]),
+            look=plain["look"],
+            told=told,
+            text=plain["text"],
+            helping=None if helping is None else Helping(**helping),
         )
 
     def history(

@@ -9,12 +9,13 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.live.clock import utc
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.journal import Journal
 from trimtab.run.log import Log
 from trimtab.run.notify.notices import Noticing
 from trimtab.run.notify.webhooks import Webhooks
-from trimtab.run.shell import open_loop, secrets_of, utc
+from trimtab.run.shell import open_loop, secrets_of
 from trimtab.serve.work import Work
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from trimtab.live.clock import utc
 from trimtab.serve.access.authentication import Gate
 from trimtab.serve.access.tokens import Tokens
 from trimtab.serve.fleet import Fleet
@@ -27,7 +28,7 @@ class Service:
         self,
         settings: Settings,
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc,
     ) -> None:
         self.settings = settings
         self.tables = Tables(settings.storage)

@@ -7,10 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from zlib import crc32
 
 from trimtab.errors import InvalidInput, TrimtabError
+from trimtab.live.clock import utc
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
@@ -30,7 +31,7 @@ class OpenTuners:
         *,
         connections: int,
         limit: int,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = utc,
     ) -> None:
         self._journals: list[Journal] = []
         self._limit, self._clock = limit, clock

@@ -164,8 +164,33 @@ def test_export_of_a_store_that_lost_its_end(tmp_path: Path) -> None:
 def test_upgrade_has_nothing_to_do(sample: str) -> None:
     result = run("upgrade", sample)
     assert result.exit_code == 0
-    assert result.output == "the store has format 3, which is the newest; nothing to do\n"
+    said = "format 3 is the newest: nothing to do, nothing was changed\n"
+    assert result.output == said
     assert json.loads(run("upgrade", sample, "--json").stdout) == {"format": 3, "changed": False}
+
+
+@pytest.mark.parametrize("command", ["check", "upgrade", "export"])
+def test_a_format_from_before_the_first_release_is_refused(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "v2.db"
+    shutil.copy(SAMPLES / "v2.db", path)
+    before = path.read_bytes()
+    result = run(command, str(path))
+    assert isinstance(result.exception, InvalidInput)
+    assert result.exception.exit_code == 2
+    assert "has format 2, from before the first release" in str(result.exception)
+    assert path.read_bytes() == before
+
+
+def test_the_page_about_compatibility_has_the_numbers_of_today() -> None:
+    from trimtab.advise import doctor
+    from trimtab.live import explain, history, status
+    from trimtab.live.state import decision
+
+    page = Path(__file__).parents[3].joinpath("docs", "compatibility.md").read_text("utf-8")
+    schemas = [module.SCHEMA for module in (status, history, decision, explain, doctor)]
+    for number in (f"format {FORMAT}", *schemas):
+        assert f"| {number} |" in page.replace("`", "")
+    assert (SAMPLES / f"v{FORMAT}.db").exists()
 
 
 @pytest.mark.parametrize("command", ["check", "upgrade", "export"])

@@ -13,6 +13,7 @@ from trimtab.errors import NotFound
 from trimtab.live.spec.spec import Spec
 from trimtab.live.store.event import Event
 
+SCHEMA = "trimtab.decision/1"
 Reason = Literal["hold", "move", "guard", "manual", "rollback"]
 
 
@@ -50,8 +51,12 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as plain data, for other programs."""
-        plain = asdict(self) | {"at": self.at.isoformat(), "changed": list(self.changed)}
-        return plain | {"notes": list(self.notes)}
+        plain = {"schema": SCHEMA} | asdict(self)
+        return plain | {
+            "at": self.at.isoformat(),
+            "changed": list(self.changed),
+            "notes": list(self.notes),
+        }
 
 
 def decision_of(spec: Spec, event: Event, state: list[float]) -> Decision:

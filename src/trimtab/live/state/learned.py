@@ -30,6 +30,7 @@ class Learn:
     losses: Array  # (m,) NaN where none was observed
     counts: Ints  # (m,) of how many rounds each is the mean
     reach: tuple[State, State] | None = None  # what the knobs can be at the next decision
+    counted: int = 0  # rounds of them that the policy's clock has from an earlier lesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ class Learned:
             self.policy.within(*lesson.reach)
         admissible = self._admissible() if self.safety.rules else None
         self.policy.constrain(admissible)
-        self._tell(lesson.losses, lesson.state, lesson.counts, admissible)
+        with self.policy.learner.counted(lesson.counted):
+            self._tell(lesson.losses, lesson.state, lesson.counts, admissible)
 
     def _admissible(self) -> Callable[[], Admissible]:
         """What a look may choose; the guardrails' regressions are brought up to it once."""

@@ -22,7 +22,7 @@ from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Read
 from trimtab.live.store.snapshot_table import Snapshot
 
-FORMAT = 3  # of snapshots; another one is not used, and events are replayed instead
+FORMAT = 4  # of snapshots; another one is not used, and events are replayed instead
 # What an event that no tuner has written may lead to.
 FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 Amend = Callable[[TunerState, Event], "Projection"]  # after an `amend` event

@@ -45,6 +45,7 @@ from trimtab.live.state.tuner_state import (
     client_key,
 )
 from trimtab.live.store.event import Event, microseconds
+from trimtab.policies.learner.arguments import rounds_of
 
 # By decision and metric: what was corrected, None if it was taken back.
 Corrections = Mapping[tuple[int, str], Plain | None]
@@ -247,7 +248,8 @@ def _let_go(tuner_state: TunerState) -> list[Lesson]:
         if trial.awaited:
             state = tuner_state.epochs[trial.epoch].state
             counts = [each.name not in trial.told for each in tuner_state.spec.objectives]
-            lessons.append(Learn(state, np.full(m, np.nan), np.array(counts, np.int64)))
+            missing = np.full(m, np.nan), np.array(counts, np.int64)
+            lessons.append(Learn(state, *missing, counted=trial.rounds))
         if tuner_state.clients.get(client_key(trial.client)) == number:
             del tuner_state.clients[client_key(trial.client)]
     oldest = next(iter(tuner_state.trials.values())).epoch
@@ -262,7 +264,7 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     trial = tuner_state.trials.get(number)
     if trial is None:  # an old one, looked up by the one who told
         late = payload["late"]
-        trial = Trial(number, None, late["round"], 0, told=late["told"])
+        trial = Trial(number, None, late["round"], 0, told=late["told"], rounds=1)
         state, steady = late["state"], not late["settling"]
         measured = microseconds(event.at)
     else:
@@ -292,7 +294,8 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         losses, counts = learnable(tuner_state, trial, state, fresh, measured)
         guardrails.credit(tuner_state, state, losses, counts)
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
-        lessons.append(Learn(state, losses, counts, within))
+        lessons.append(Learn(state, losses, counts, within, trial.rounds))
+        trial.rounds = max(trial.rounds, rounds_of(losses, counts))
     if broken:
         tuner_state.urgent = event.number
         lessons.append(Drop())

@@ -33,6 +33,7 @@ class Trial:
     told: Told = field(default_factory=dict)
     answered: bool = False  # whether anything was told, were it only that there is nothing
     awaited: bool = False  # whether the policy knows that it is to be answered
+    rounds: int = 0  # of what was learned of it: a second tell is of the same ones
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from trimtab.live.store.event import Event
@@ -81,6 +82,9 @@ class Database(Protocol):
 
         Nobody writes meanwhile. If `prove` raises, everything stays as it was.
         """
+
+    def time(self) -> datetime | None:
+        """The time by the clock of the store's server, None if that is the caller's own host."""
 
     def close(self) -> None:
         """End the connection."""

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -290,7 +291,13 @@ class Journal:
             except Damaged as fault:
                 yield str(fault)
 
-    # Ending.
+    # Time, and ending.
+
+    def time(self) -> datetime | None:
+        """The time by the clock of the store's server; None if that is the caller's own host."""
+        self.refuse_forked()
+        with self._thread:
+            return self._database.time()
 
     def close(self) -> None:
         """End the connection."""

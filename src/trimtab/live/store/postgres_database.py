@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import psycopg
@@ -268,6 +269,11 @@ class PostgresDatabase:
     def complaint(self, *, full: bool) -> str | None:
         """Nothing: the server looks after its pages (data checksums, pg_amcheck)."""
         return None
+
+    def time(self) -> datetime:
+        """The time by the server's clock."""
+        at: datetime = self.query("SELECT clock_timestamp()")[0][0]
+        return at.astimezone(UTC)
 
     def forsake(self) -> None:
         """Close the socket in a forked child; the session stays with the parent."""

@@ -257,6 +257,9 @@ class SqliteDatabase:
                 writer.execute("VACUUM")
             return given
 
+    def time(self) -> None:
+        """None: the store is on the caller's own host."""
+
     def close(self) -> None:
         """End the connection; the last one brings everything into the database file."""
         if self._read_only or not self._path.parent.is_dir():

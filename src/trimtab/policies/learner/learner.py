@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any, Self
 
@@ -57,6 +57,7 @@ class Learner:
         self.limits: BoundBox | None = None  # where `ask` must stay, if not in the whole domain
         self.admissible: Callable[[], Admissible] | None = None  # what a look may choose
         self.pending = Pending(knobs=problem.knobs, criteria=m)
+        self._counted = 0  # rounds that `wait` does not count again
         self.window: Window | None = None  # what alone counts, if not everything does
         self.problem = problem
         self.start: Array = read_only(problem.domain.check(start, "start"))
@@ -155,6 +156,7 @@ class Learner:
                 self.window.add(self.clock, x, np.where(np.isnan(y), 0, n), y)
             return cut
         cut = self.estimators.add(y, None if one else n)
+        self._counted = max(self._counted - int(answered.max()), 0)  # neither is counted here
         if not answered.any():
             self.wait(rounds_of(y, n))
         elif (n > answered)[~np.isnan(y)].any():
@@ -200,8 +202,21 @@ class Learner:
 
         Where they were not all at the deployed state the bound of the certificate is given.
         """
+        if self._counted:
+            again = min(rounds, self._counted)
+            self._counted -= again
+            rounds -= again
         self.clock += rounds
         self.account.wait(rounds, bound)
+
+    @contextmanager
+    def counted(self, rounds: int) -> Iterator[None]:
+        """Inside, so many rounds of what is observed have passed before; the clock has them."""
+        self._counted = rounds
+        try:
+            yield
+        finally:
+            self._counted = 0
 
     # What comes out.
 

@@ -144,14 +144,14 @@ class PooledGraphLinUCB(Wrapper):
             return self._of_members(self.inner.tell(None, played=played, count=count))
         m = self.problem.criteria
         y, _ = arrays.losses(losses, m)
-        n = arrays.counts(count, m)
+        n = arrays.counts(count, m, losses=y)
         if np.ndim(count):
             self._check_counts(y, n)
         here = played is None or np.array_equal(
             self.problem.domain.check(played, "played"), self.ask()
         )
         pooled, least = self.pools.mean(y), self.pools.least(n)
-        if here:  # rounds that teach no group anything pass as well
+        if here and n.all():  # rounds that teach no group anything pass as well
             self.learner.wait(rounds_of(y, n) - rounds_of(pooled, least))
         told = self.inner.tell(pooled, played=played, count=least if np.ndim(count) else count)
         return self._of_members(told)

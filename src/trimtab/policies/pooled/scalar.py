@@ -81,14 +81,14 @@ class ScalarLinUCB(Policy):
             return self._moved()
         m = self.problem.criteria
         y, _ = arrays.losses(losses, m)
-        n = arrays.counts(count, m)
+        n = arrays.counts(count, m, losses=y)
         here = played is None or np.array_equal(
             self.problem.domain.check(played, "played"), self.ask()
         )
         total = float(self.problem.weights @ y)  # NaN if one is missing
         least = int(n.min())
         self.learner.observe([total], played=played, count=least)
-        if here:  # rounds that teach it nothing pass as well
+        if here and n.all():  # rounds that teach it nothing pass as well
             self.learner.wait(rounds_of(y, n) - (1 if np.isnan(total) else least))
         return self._moved()
 

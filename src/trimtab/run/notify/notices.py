@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from trimtab.live.clock import stamp
 from trimtab.live.explain import CAUSES
 from trimtab.live.status import Status
 from trimtab.live.store.event import Draft, Event
@@ -150,7 +151,7 @@ class Noticing:
                 "values": dict(status.values),
                 "actor": ACTOR,
             }
-            draft = Draft(kind=KIND, payload=payload, at=self._clock())
+            draft = Draft(kind=KIND, payload=payload, at=stamp(self._clock, self._journal))
             self._journal.append(self._tuner, draft)
             self._standing = notice.standing
             self._log.warn("notice", about=notice.event, text=notice.text)

@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 
+from trimtab.live.clock import stamp
 from trimtab.live.spec.connect.connection import Webhook
 from trimtab.live.spec.connect.environment import expanded
 from trimtab.live.spec.spec import Spec
@@ -164,7 +165,7 @@ class Webhooks:
             "why": f"notice {event.number}: {outcome} by {receiver.name}, attempt {attempts}",
             "actor": ACTOR,
         }
-        draft = Draft(kind=DELIVERED, payload=payload, at=self._clock())
+        draft = Draft(kind=DELIVERED, payload=payload, at=stamp(self._clock, self._journal))
         self._journal.append(self._tuner, draft)
         receiver.queue.popleft()
         receiver.backoff.worked()

@@ -201,6 +201,7 @@ class ExplanationGiven(Given):
     decision: DecisionGiven
     look: dict[str, Any] | None
     told: dict[str, Any]
+    helping: dict[str, Any] | None
     text: str
 
 
