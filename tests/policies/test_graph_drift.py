@@ -39,7 +39,9 @@ def case(seed: int, size: float = 1.0) -> Case:
 
 
 def adaptive(given: Case, **options: Any) -> tt.AdaptiveGraphLinUCB:
-    return tt.AdaptiveGraphLinUCB(given.world.problem, gamma=SIGMA, **given.known, **options)
+    return tt.AdaptiveGraphLinUCB(
+        given.world.problem, gamma=SIGMA, reopen=True, **given.known, **options
+    )
 
 
 STEADY: dict[str, Any] = {"then": tt.SteadyGraphLinUCB, "period": 1000}

@@ -20,13 +20,13 @@ from trimtab.live.tuner import Tuner
 from trimtab.run.signing import verify
 
 RUN = cache_service.SPEC.with_name("run.toml")
-CALM = 10  # rounds before the workload changes
+CALM = 24  # rounds before the workload changes
 
 
 def still() -> Spec:
     """The spec of the example, with windows of a second and moves that are too dear to be made.
 
-    So the state stays, and the alarm has something to compare with after ten rounds. A change
+    So the state stays, and the alarm has something to compare with. A change
     just when a move is made would be taken for the effect of the move.
     """
     plain = copy.deepcopy(Spec.read(RUN).to_dict())

@@ -172,9 +172,9 @@ def test_an_alarm_is_seen(chromium: Browser, served: Running) -> None:
     with logged_in(chromium, served, "viewer") as seen:
         seen.page.get_by_role("link", name="shop").click()
         seen.page.get_by_text("live", exact=True).wait_for()
-        for _ in range(30):
-            play(served, 4, shift=150.0)
-            rows = served.service.tuners.get("shop").history(newest=True, limit=8)
+        for _ in range(120):  # one by one: the page shows the last look
+            play(served, 1, shift=150.0)
+            rows = served.service.tuners.get("shop").history(newest=True, limit=2)
             if any(row.look and row.look.get("cause") == "alarm" for row in rows):
                 break
         changed = seen.page.get_by_text("the system seems to have changed").first

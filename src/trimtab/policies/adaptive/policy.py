@@ -52,12 +52,12 @@ class AdaptiveGraphLinUCB(Wrapper):
        (:math:`V_{SS}, b_S`), and the policy `then` goes on with it.
 
     Undecided knobs stay, and are tested again at every global solve. A criterion from which knobs
-    were excluded begins anew on its whole scope when the alarm of `then` rings for it, or when its
-    losses no longer fit (`policies.adaptive.reopening`); `reopened` holds the evidence. The centre
-    of a criterion always stays. `edges` holds the evidence for every edge, `graph` what came of it.
-    If every dependency is absent or at least gamma, and the radius is a `Confidence`, then no
-    edge is ever decided wrongly and all ellipsoids hold with probability 1 - delta: delta / 2
-    goes to the ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
+    were excluded may `reopen`: it begins anew on its whole scope when the alarm rings for it, or
+    its losses no longer fit (`policies.adaptive.reopening`); `reopened` holds the evidence. The
+    centre of a criterion always stays. `edges` holds the evidence for every edge, `graph` what
+    came of it. If every dependency is absent or at least gamma, and the radius is a `Confidence`,
+    then no edge is ever decided wrongly and all ellipsoids hold with probability 1 - delta:
+    delta / 2 goes to the ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
 
     Told nothing but the problem and the start, it learns with a `Prior`, and gamma is a tenth of
     the spread that it learns. In the test the posterior takes the place of the ellipsoid: beta is
@@ -117,6 +117,8 @@ class AdaptiveGraphLinUCB(Wrapper):
         laps: how many times the tour is walked at most, with a test after each.
         test: "group", or "threshold" for |theta_ij| > gamma / 2 of the largest coefficient that
             the knob owns, in the basis as it is, once, at the end of the warm-up.
+        reopen: whether criteria begin anew when the alarm rings or their losses no longer fit; by
+            default with a prior only, since the paper excludes an edge for good.
         then: the lazy policy that goes on: by default `LazyGraphLinUCB` with a radius and
             `SteadyGraphLinUCB` with a prior.
         seed: of the solver's random starts and the iid design.
@@ -134,7 +136,10 @@ class AdaptiveGraphLinUCB(Wrapper):
     _reopenings: Reopenings
     _lazy: bool  # whether the warm-up is the inner policy's own play
     _letter: bool  # whether coefficients are compared with gamma / 2
-    _own: ClassVar[tuple[str, ...]] = ("warming", "_block", "_until", "_delta", "_lazy", "_letter")
+    _reopen: bool
+    _own: ClassVar[tuple[str, ...]] = (
+        *("warming", "_block", "_until", "_delta", "_lazy", "_letter", "_reopen"),
+    )
 
     def __init__(
         self,
@@ -149,6 +154,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         design: Design = "optimal",
         laps: int = 4,
         test: Test = "group",
+        reopen: bool | None = None,
         then: type[LazyPolicy] | None = None,
         seed: int = 0,
         **options: Any,
@@ -172,6 +178,7 @@ class AdaptiveGraphLinUCB(Wrapper):
                 "prior, and whose length depends on a kappa that nobody knows: give a radius, a "
                 "gamma and warmup"
             )
+        self._reopen = radius is None if reopen is None else bool(reopen)
         self._problem = problem
         self._reopenings = Reopenings(problem.criteria)
         self.gamma = np.full(problem.criteria, np.nan)
@@ -328,7 +335,7 @@ class AdaptiveGraphLinUCB(Wrapper):
             return self._end_lazy_warmup(told) if self.learner.clock >= self._until else told
         if self._letter or told.cause == "none" or not self.inner.looked_globally:
             return told
-        again = self._reopenings.after(self.learner, told, self.edges)
+        again = self._reopenings.after(self.learner, told, self.edges) if self._reopen else NOBODY
         if again.size or (self.edges.open.any() and self._test()):
             self._refine(due=False, fresh=again)
             if isinstance(self.inner, SteadyGraphLinUCB):  # it counts what its looks have gained
