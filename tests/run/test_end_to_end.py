@@ -26,8 +26,7 @@ CALM = 10  # rounds before the workload changes
 def still() -> Spec:
     """The spec of the example, with windows of a second and moves that are too dear to be made.
 
-    So the state stays, and the alarm has something to compare with. A change
-    just when a move is made would be taken for the effect of the move.
+    So the state stays until a person orders another one.
     """
     plain = copy.deepcopy(Spec.read(RUN).to_dict())
     plain["source"] |= {"window": "1s", "patience": "5s"}
@@ -41,7 +40,7 @@ def still() -> Spec:
 
 @pytest.mark.slow
 @pytest.mark.needs("postgresql", "redis", "prometheus")
-def test_a_change_of_workload_reaches_the_webhook() -> None:
+def test_orders_of_a_person_reach_the_webhook_and_the_service() -> None:
     small = ("--rows", "300", "--requests", "60", "--seed", "1")
     with Stack(still(), options=small) as stack:
         knobs = redis.Redis.from_url(stack.redis, decode_responses=True)
