@@ -99,9 +99,7 @@ def campaign(seed: int, flips: int, swaps: int, *, processes: int = 2) -> Counte
         return sum(pool.starmap(_part, parts, chunksize=1), Counter[str]())
 
 
-def _part(
-    seed: str, flips: int, swaps: int, snapshots: bool, page: int, log: bool
-) -> Counter[str]:
+def _part(seed: str, flips: int, swaps: int, snapshots: bool, page: int, log: bool) -> Counter[str]:
     """How they ended in one kind of store."""
     home = "/dev/shm" if Path("/dev/shm").is_dir() else None
     ends: Counter[str] = Counter()
