@@ -14,7 +14,8 @@ import numpy as np
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.spec import Spec
-from trimtab.live.state.learned import Learned, Lesson
+from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state.learning.lessons import Lesson
 from trimtab.live.state.reducer import Corrections, apply, begun
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import Event
@@ -22,7 +23,7 @@ from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Read
 from trimtab.live.store.snapshot_table import Snapshot
 
-FORMAT = 4  # of snapshots; another one is not used, and events are replayed instead
+FORMAT = 5  # of snapshots; another one is not used, and events are replayed instead
 # What an event that no tuner has written may lead to.
 FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 Amend = Callable[[TunerState, Event], "Projection"]  # after an `amend` event

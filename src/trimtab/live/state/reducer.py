@@ -27,9 +27,9 @@ import numpy as np
 
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
-from trimtab.live.state.control import learnable
+from trimtab.live.state.control import learnable, revised
 from trimtab.live.state.guards import reach
-from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson, Respec
+from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Respec
 from trimtab.live.state.measurement import CONTROL, Plain
 from trimtab.live.state.tuner_state import (
     KEPT,
@@ -150,9 +150,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         case "shadow":
             tuner_state.shadow = payload["on"]
         case "spec":
-            tuner_state.spec = spec_in(payload)
-            tuner_state.verdicts = [Verdict() for _ in tuner_state.spec.constraints]
-            return [Respec(tuner_state.spec)]
+            return _respec(tuner_state, spec_in(payload))
         case "correct":
             tuner_state.corrections += 1
             tuner_state.corrected.append([event.number, payload["decision"]])
@@ -161,6 +159,17 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         case "amend":
             tuner_state.amended = payload["through"]
     return []
+
+
+def _respec(tuner_state: TunerState, spec: Spec) -> list[Lesson]:
+    """Another spec; the effects of covariates that it does not have, or has beside others, go."""
+    old = {each.name: each.covariates for each in tuner_state.spec.objectives}
+    other = [each.name for each in spec.objectives if each.covariates != old[each.name]]
+    for name in other:
+        tuner_state.adjustments.pop(name, None)
+    tuner_state.spec = spec
+    tuner_state.verdicts = [Verdict() for _ in spec.constraints]
+    return [Respec(spec, covariates=bool(other))]
 
 
 def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
@@ -291,10 +300,11 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     broken = guardrails.judge(tuner_state, state, trial.told, fresh, steady)
     lessons: list[Lesson] = guardrails.watched(tuner_state, state, trial.told, fresh, steady)
     if steady:
-        losses, counts = learnable(tuner_state, trial, state, fresh, measured)
+        losses, counts, covaried = learnable(tuner_state, trial, state, fresh, measured)
         guardrails.credit(tuner_state, state, losses, counts)
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
-        lessons.append(Learn(state, losses, counts, within, trial.rounds))
+        lessons.append(Learn(state, losses, counts, within, trial.rounds, covaried))
+        lessons += revised(tuner_state, covaried)
         trial.rounds = max(trial.rounds, rounds_of(losses, counts))
     if broken:
         tuner_state.urgent = event.number
