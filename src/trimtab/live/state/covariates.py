@@ -8,7 +8,7 @@ the covariates' work alone. With A and b the sums of their centred products over
 where D is the noise over what a covariate may do (half a range of the loss for each of its
 standard deviations), and z0 is fixed. The policy learns y' instead of y. Early on gamma is hardly
 known, and a loss from which it was not taken out would mislead the policy for long. So whenever
-there are a third more losses, all of them are learned again with the gamma of now (`due`). That
+there are twice as many losses, all of them are learned again with the gamma of now (`due`). That
 is the joint regression of knobs and covariates, but for the doubt about gamma. The hour of the day
 is a cycle: sine and cosine of one and two a day.
 """
@@ -25,7 +25,7 @@ import numpy as np
 from trimtab.arrays import Array
 from trimtab.live.spec.objective import HOUR
 
-FIRST, GROWTH = 4, 1.3  # losses at which they are learned again first, and then times as many
+FIRST = 4  # losses at which they are learned again first, and then at twice as many
 HARMONICS = 2  # cycles a day that are told apart
 EFFECT = 0.5  # ranges of a loss that one standard deviation of a covariate may make up, about
 TINY = 1e-9
@@ -61,10 +61,7 @@ class Adjustment:
     @property
     def due(self) -> bool:
         """Whether all losses are to be learned again, with the gamma of now."""
-        last = FIRST
-        while last < self.count:
-            last = max(last + 1, int(GROWTH * last))
-        return last == self.count
+        return self.count >= FIRST and self.count & (self.count - 1) == 0
 
     def effect(self) -> Array:
         """gamma, (p,)."""
