@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.live import correcting
@@ -25,6 +26,9 @@ from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.session import MakeRow, Place, Read, Session
 from trimtab.live.store.snapshot_table import Snapshot
+
+if TYPE_CHECKING:
+    from trimtab.live.state.learning.learned import Learned
 
 SNAPSHOT_EVERY = 500  # events
 
@@ -60,10 +64,10 @@ class Follower:
 
     # Reading.
 
-    def begin(self, first: Draft | None) -> bool:
+    def begin(self, first: Callable[[], Draft] | None) -> bool:
         """Take in all there is, the draft if there is nothing; whether there is anything then."""
         for snapshot in self._snapshots(None):
-            found = Projection.from_snapshot(snapshot)
+            found = Projection.from_snapshot(snapshot, self._again)
             if found is not None:
                 self.projection, self._saved = found, found.number
                 break
@@ -72,10 +76,16 @@ class Follower:
             if event is None:
                 if first is None:
                     return False
-                event = self.journal.decide(self.name, partial(_begun, first))
+                event = self.journal.decide(self.name, partial(_begun, first()))
             self.projection = Projection.begun(event)
         self.follow()
         return True
+
+    def _again(self, tuner_state: TunerState, number: int) -> Learned:
+        """What was learned up to an event, from the first one on."""
+        through = tuner_state.amended
+        fresh, _ = correcting.amended(tuner_state, self.read, _none, through=through, last=number)
+        return fresh.learned
 
     def follow(self) -> None:
         """Take in what is new; everything again if the last time was interrupted."""
@@ -148,7 +158,10 @@ class Follower:
                     events = alone
                     break
             self._step("appended")
-            self.projection.extend(events, self._amended)
+            if any(event.kind == "spec" for event in events):
+                self.projection.extend(events, self._amended)
+            elif events:
+                self.projection.note(events)
             self._step("folded")
             return events
 
@@ -245,3 +258,8 @@ class Follower:
 def _begun(first: Draft, session: Session) -> Event:
     """The first event: the draft, unless somebody else has begun."""
     return next(session.events(), None) or session.append(first)[0]
+
+
+def _none(most: int) -> Iterator[Snapshot]:
+    """No snapshot: everything is read."""
+    return iter(())

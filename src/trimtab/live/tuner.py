@@ -6,30 +6,27 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from trimtab import __version__
-from trimtab.arrays import whole
 from trimtab.display import displayed
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.clock import stamp, utc
-from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
-from trimtab.live.helping import helping_of, posterior_of
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
+from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
-from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
 from trimtab.live.state.measurement import CONTROL, plain_metrics
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import recorded
 from trimtab.live.state.tuner_state import TunerState
-from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
@@ -37,7 +34,11 @@ from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
-from trimtab.policies import Policy, restore
+
+if TYPE_CHECKING:  # loaded by those who ask for them: a tell, a pause or an order needs no numerics
+    from trimtab.live.explain import Explanation
+    from trimtab.live.status import Status
+    from trimtab.policies import Policy
 
 
 @displayed
@@ -99,7 +100,6 @@ class Tuner:
         self.name = self.spec.name
         self._actor = None if actor is None else word(actor, "actor")
         seed = whole(seed, "seed", low=0)
-        self.spec.new_policy(seed=seed)  # refuses here what does not go together
         self._shared = isinstance(storage, Journal)
         if isinstance(storage, Journal):
             self._journal = storage
@@ -108,7 +108,8 @@ class Tuner:
             self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
             self._follower = Follower(self.name, self._journal, clock=clock, step=step)
-            if not self._follower.begin(None if read_only else self._first(seed, bool(shadow))):
+            first = partial(self._first, seed, bool(shadow))
+            if not self._follower.begin(None if read_only else first):
                 raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
             if not read_only:
                 self._adopt(shadow)
@@ -148,7 +149,10 @@ class Tuner:
         return self._follower.projection
 
     def _first(self, seed: int, shadow: bool) -> Draft:
-        """The event that begins a tuner."""
+        """The event that begins a tuner; what does not go together is refused."""
+        from trimtab.live.state.configuration import configuration
+
+        self.spec.new_policy(seed=seed)
         plain = {"seed": seed, "shadow": shadow, "version": __version__}
         payload = {"spec": recorded(self.spec), **plain}
         payload["configuration"] = json.dumps(configuration(self.spec))
@@ -359,6 +363,9 @@ class Tuner:
         Raises:
             NotFound: there was no such decision.
         """
+        from trimtab.live.explain import explained
+        from trimtab.live.helping import helping_of, posterior_of
+
         with self._follower.turn():
             self._follower.follow()
             number = self._number(decision_id)
@@ -398,6 +405,8 @@ class Tuner:
     @property
     def policy(self) -> Policy:
         """What was learned up to the last event: a policy of its own, for you to look at."""
+        from trimtab.policies import restore
+
         with self._follower.turn():
             self._follower.follow()
             learned = self._projection.learned.policy
@@ -411,6 +420,8 @@ class Tuner:
 
     def status(self) -> Status:
         """Where the tuner stands."""
+        from trimtab.live.status import status_of
+
         with self._follower.turn():
             self._follower.follow()
             tuner_state, learned = self._projection.tuner_state, self._projection.learned

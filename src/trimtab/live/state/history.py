@@ -43,7 +43,7 @@ def state(read: Read, decision: Event) -> State:
     if "state" not in decision.payload:
         source = event(read, decision.payload["since"])
     payload = source.payload
-    found: State = spec_in(payload).start.tolist() if source.kind == "begin" else payload["state"]
+    found: State = spec_in(payload).start_place if source.kind == "begin" else payload["state"]
     return found
 
 
