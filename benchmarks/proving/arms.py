@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,6 +78,12 @@ class Rival:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def only_watching(spec: Spec) -> Spec:
+    """The spec with guardrails that are watched and not learned."""
+    rules = tuple(replace(rule, safety=0.0) for rule in spec.constraints)
+    return replace(spec, constraints=rules)
 
 
 class Tuned:
