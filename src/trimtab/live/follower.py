@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.live import correcting
@@ -24,7 +24,7 @@ from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
-from trimtab.live.store.session import MakeRow, Place, Read, Session
+from trimtab.live.store.session import MakeHandover, MakeRow, Place, Read, Session
 from trimtab.live.store.snapshot_table import Snapshot
 
 if TYPE_CHECKING:
@@ -37,6 +37,13 @@ STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
 
 Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
 Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
+
+
+class Rows(TypedDict):
+    """What is written with events."""
+
+    beside: MakeRow | None
+    handover: MakeHandover | None
 
 
 class Follower:
@@ -78,6 +85,7 @@ class Follower:
                     return False
                 event = self.journal.decide(self.name, partial(_begun, first()))
             self.projection = Projection.begun(event)
+        self.projection.handed_over = self.journal.handed_over
         self.follow()
         return True
 
@@ -128,6 +136,7 @@ class Follower:
         *,
         fresh: bool = False,
         beside: MakeRow | None = None,
+        handover: MakeHandover | None = None,
     ) -> tuple[Event, ...]:
         """Plan, append and follow; no event if there is nothing to do.
 
@@ -139,6 +148,7 @@ class Follower:
             signed: what every payload has beside it.
             fresh: whether to read what is new before the first plan, because planning is dear.
             beside: gives the row that is written with the events.
+            handover: gives what a look has learned, for others to take over.
         """
         with self.turn():
             self._step("received")
@@ -149,11 +159,12 @@ class Follower:
                 drafts = make(self.read)
             if not drafts:
                 return ()
+            rows: Rows = {"beside": beside, "handover": handover}
             place = self.projection.place
-            events = self.journal.append(self.name, *drafts, after=place, beside=beside)
+            events = self.journal.append(self.name, *drafts, after=place, **rows)
             while not events:
                 self.follow()  # an `amend` takes long, and is not for the lock
-                alone = self.journal.decide(self.name, partial(self._alone, make, beside))
+                alone = self.journal.decide(self.name, partial(self._alone, make, rows))
                 if alone is not None:
                     events = alone
                     break
@@ -165,16 +176,14 @@ class Follower:
             self._step("folded")
             return events
 
-    def _alone(
-        self, make: Make, beside: MakeRow | None, session: Session
-    ) -> tuple[Event, ...] | None:
+    def _alone(self, make: Make, rows: Rows, session: Session) -> tuple[Event, ...] | None:
         """Read what is new, plan and append while nobody else can; None if it would take long."""
         new = list(session.events(after=self.projection.place))
         if any(event.kind in ("amend", "spec") for event in new):
             return None
         self.projection.extend(new, self._amended)
         drafts = make(session.events)
-        return session.append(*drafts, beside=beside) if drafts else ()
+        return session.append(*drafts, **rows) if drafts else ()
 
     def _tried(self, make: Make) -> list[Draft]:
         """What the plan amounts to by what is known, nothing if it cannot be made without reading.
@@ -221,6 +230,7 @@ class Follower:
         (event,) = session.append(Draft(kind="amend", payload={"through": through}, at=at))
         fresh.take(event, used)
         session.save_snapshot(event.number, fresh.content(), through=through)
+        fresh.handed_over = self.journal.handed_over
         self.projection, self._saved = fresh, event.number
         return True
 

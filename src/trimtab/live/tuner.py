@@ -31,7 +31,7 @@ from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import Read
+from trimtab.live.store.session import MakeHandover, Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
 
@@ -208,7 +208,9 @@ class Tuner:
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
         with self._follower.turn():
-            events = self._act(plan, actor, fresh=True, answer=self._first_decision)
+            events = self._act(
+                plan, actor, fresh=True, answer=self._first_decision, handover=self._handover
+            )
             if events:
                 event = events[0]
             else:
@@ -437,6 +439,7 @@ class Tuner:
         *,
         fresh: bool = False,
         answer: Callable[[tuple[Event, ...]], Any] = lambda events: None,
+        handover: MakeHandover | None = None,
     ) -> tuple[Event, ...]:
         """The events that a plan amounts to, appended; none if there is nothing to do.
 
@@ -444,7 +447,8 @@ class Tuner:
         """
         row = self._row
         beside = None if row is None else (lambda events: row(answer(events)))
-        return self._follower.act(plan, self._signed(actor, why), fresh=fresh, beside=beside)
+        signed = self._signed(actor, why)
+        return self._follower.act(plan, signed, fresh=fresh, beside=beside, handover=handover)
 
     def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
         """Who is behind an event, and why, as its payload says it."""
@@ -458,6 +462,10 @@ class Tuner:
         if decision_id == "last" and newest:
             return newest
         return number_of(self.name, decision_id)
+
+    def _handover(self, events: tuple[Event, ...]) -> bytes | None:
+        """What was learned, if the decision to be appended comes after a look."""
+        return self._projection.handover() if "look" in events[0].payload else None
 
     def _first_decision(self, events: tuple[Event, ...]) -> Decision:
         """The decision that is about to be appended."""

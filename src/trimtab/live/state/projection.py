@@ -55,6 +55,8 @@ class Projection:
         self._waiting: deque[Event] = deque()  # up to `at`, not in the tuner_state yet
         self._pending: deque[tuple[int, Lesson]] = deque()  # with their events
         self._whole = True  # whether no change was left half done, by Ctrl-C for example
+        self._looked: tuple[Event, Spec] | None = None  # the last decision after a look, and rules
+        self.handed_over: Callable[[Event], bytes | None] = lambda event: None
 
     @classmethod
     def begun(cls, event: Event, reading: Reading | None = None) -> Self:
@@ -78,6 +80,8 @@ class Projection:
     def learned(self) -> Learned:
         """What was learned, all lessons included."""
         name = self.tuner_state.spec.name
+        if self._pending:
+            self._take_over()
         learned = self._learned
         if learned is None:
             learned = self._learned = self._make()
@@ -91,6 +95,36 @@ class Projection:
                     raise _unlearnable(name, number, error) from error
             self._whole = True
         return learned
+
+    def _take_over(self) -> None:
+        """Take what was learned before the last look of others, if they have handed it over.
+
+        So of many processes one looks, and the others need not. Lessons before it are done with.
+        """
+        looked, self._looked = self._looked, None
+        if looked is None or self._pending[0][0] >= looked[0].number:
+            return
+        event, rules = looked
+        content = self.handed_over(event)
+        if content is None:
+            return
+        try:
+            plain = packing.plain_of(content)
+            if plain["format"] != FORMAT:
+                return
+            learned = _unpacked(self._spec, rules, plain["learned"], content)
+        except UNUSABLE:
+            return
+        self._whole = False
+        while self._pending and self._pending[0][0] < event.number:
+            self._pending.popleft()
+        self._learned = learned
+        self._whole = True
+
+    def handover(self) -> bytes:
+        """What was learned up to the last event, for others to take over."""
+        learned = self.learned
+        return packing.packed({"format": FORMAT, "learned": learned.plain()}, learned.arrays())
 
     # Reading.
 
@@ -113,7 +147,7 @@ class Projection:
         for event in events:
             if self.replays(event):
                 fresh = amend(self.tuner_state, event)
-                vars(self).update(vars(fresh))
+                vars(self).update(vars(fresh) | {"handed_over": self.handed_over})
             else:
                 self.take(event)
 
@@ -146,6 +180,8 @@ class Projection:
         try:
             lessons = apply(self._tuner_state, event, reading)
             self._pending.extend((event.number, lesson) for lesson in lessons)
+            if event.kind == "decide" and "look" in event.payload:
+                self._looked = event, self._tuner_state.spec
         except FOREIGN as error:
             raise foreign(event, error) from error
         self._whole = True
