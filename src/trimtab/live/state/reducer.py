@@ -13,6 +13,7 @@
 | attach, override, rollback | state; which: the last or the best good one |
 | approve, reject | decision: which proposal; state: what it proposes |
 | pause, resume | why |
+| clock | was: the time of the event before, which was wrong; time goes on from this event's |
 
 Any payload may have an actor: who is behind it.
 """
@@ -168,6 +169,8 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
             for verdict in tuner_state.verdicts:
                 verdict.breaches = 0
             return [Drop()]
+        case "clock":
+            tuner_state.turn_back(microseconds(event.at))
         case "shadow":
             tuner_state.shadow = payload["on"]
         case "spec":
