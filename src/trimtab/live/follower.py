@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from trimtab.live.state.learning.learned import Learned
 
 SNAPSHOT_EVERY = 500  # events
+AGAIN = ("amend", "correct", "spec")  # events after which what was corrected is played anew
+LITTLE, MOST_ROUNDS = 4, 100  # events that are taken in under the lock; rounds to get there
 
 # Where a call can be interrupted, beside those of the journal (`database.STEPS`).
 STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
@@ -214,15 +216,25 @@ class Follower:
                 fresh, used = correcting.amended(
                     state, self.read, self._snapshots, through=through, last=last
                 )
-                _ = fresh.learned  # outside the lock
+                self._catch_up(fresh, used)
                 amend = partial(self._amend, fresh, used, through)
                 if not self.journal.decide(self.name, amend):
                     self.follow()  # somebody else was quicker, or has corrected more
 
+    def _catch_up(self, fresh: Projection, used: Reading) -> None:
+        """Take in what others have written meanwhile, outside the lock, until little is left."""
+        for _ in range(MOST_ROUNDS):
+            _ = fresh.learned
+            new = list(self.read(after=fresh.place))
+            if len(new) <= LITTLE or any(event.kind in AGAIN for event in new):
+                return
+            for event in new:
+                fresh.take(event, used)
+
     def _amend(self, fresh: Projection, used: Reading, through: int, session: Session) -> bool:
         """Catch up, and say that the corrections are in effect, while nobody else can write."""
         new = list(session.events(after=fresh.place))
-        if any(event.kind in ("amend", "correct", "spec") for event in new):
+        if any(event.kind in AGAIN for event in new):
             return False
         for event in new:
             fresh.take(event, used)

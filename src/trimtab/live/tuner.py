@@ -247,7 +247,7 @@ class Tuner:
             NotFound: there was no such decision.
             Conflict: something else was told before, and this is no correction.
         """
-        number = number_of(self.name, decision_id)
+        number, memory = number_of(self.name, decision_id), history.Memory()
 
         def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             told = plain_metrics(tuner_state.spec, metrics, count)
@@ -258,7 +258,7 @@ class Tuner:
                     raise InvalidInput(f"arm = {arm!r}: " + (said or "give 'control', or leave it"))
                 told = {CONTROL + name: x for name, x in told.items()}
                 gone = [CONTROL + name for name in gone]
-            known = history.known(tuner_state, number, read, self.name)
+            known = history.known(tuner_state, number, read, self.name, memory)
             return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         def receipt(events: tuple[Event, ...]) -> Receipt:
