@@ -93,7 +93,7 @@ class Replica:
             self.port = socket.getsockname()[1]
         self._command = [
             str(TRIMTAB), "serve", "--storage", url, "--port", str(self.port),
-            "--open-tuners", "500", "--connections", "6",
+            "--open-tuners", "500", "--connections", "6", "--rate", "100000",
         ]  # fmt: skip
         self._log = folder / f"replica-{number}.log"
         self.starts = 0

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute
 from trimtab import __version__
 from trimtab.live.clock import utc
 from trimtab.serve import health
-from trimtab.serve.access.authentication import rule
+from trimtab.serve.access.authentication import Guarded, permission_of, rule
 from trimtab.serve.access.door import Door
 from trimtab.serve.api import administration, reads, verbs
 from trimtab.serve.api.answers import refusals
@@ -70,6 +70,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> Fa
         redirect_slashes=False,
     )
     app.state.service = service
+    app.router.route_class = Guarded
     handle_errors(app)
     routers = [part.router for part in PARTS]
     for router in routers:
@@ -90,8 +91,8 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> Fa
 def refuse_unruled(*parts: Iterable[BaseRoute]) -> None:
     """No endpoint without a rule: one that was forgotten would be open to everybody."""
     for route in chain(*parts):
-        if isinstance(route, APIRoute) and "x-permission" not in (route.openapi_extra or {}):
-            raise RuntimeError(f"{route.path} has no rule: say who may use it, by **rule(...)")
+        if isinstance(route, APIRoute):
+            permission_of(route)
 
 
 def document_of(app: FastAPI) -> dict[str, Any]:

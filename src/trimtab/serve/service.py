@@ -65,7 +65,7 @@ class Service:
         self.tables.close()
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """The service that a request has reached."""
     service: Service = request.app.state.service
     return service

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from trimtab.errors import Conflict, InvalidInput
-from trimtab.serve.access.authentication import Who, rule
+from trimtab.serve.access.authentication import Guarded, Who, rule
 from trimtab.serve.api import models
 from trimtab.serve.api.answers import Do, documented, shown
 from trimtab.serve.api.parameters import TunerName
@@ -18,7 +18,7 @@ from trimtab.serve.fleet import runnable
 from trimtab.serve.service import Served, Service
 from trimtab.serve.tuners import spec_in
 
-router = APIRouter(prefix="/api/v1", tags=["administration"])
+router = APIRouter(route_class=Guarded, prefix="/api/v1", tags=["administration"])
 TokenName = Annotated[str, Path(max_length=models.LONGEST_NAME, description="Of the token.")]
 
 

@@ -15,9 +15,10 @@ from starlette.responses import JSONResponse, Response
 from trimtab.errors import TrimtabError
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.serve.access.authentication import Who
+from trimtab.serve.access.roles import Identity
 from trimtab.serve.api.models import Problem
 from trimtab.serve.problems import MEDIA, Refused, answer_to
-from trimtab.serve.service import Served
+from trimtab.serve.service import Served, Service
 from trimtab.serve.tables import microseconds_now
 
 REPLAYED = {"idempotency-replayed": "true"}
@@ -81,22 +82,8 @@ class Once:
     is carried out. That has no second effect, because every verb of a tuner is idempotent itself.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        service: Served,
-        who: Who,
-        key: Annotated[
-            str | None,
-            Header(
-                alias="Idempotency-Key",
-                min_length=1,
-                max_length=200,
-                description="The same key and request again give the same answer for a day.",
-            ),
-        ] = None,
-    ) -> None:
-        self._path, self._service, self._who, self._key = request.url.path, service, who, key
+    def __init__(self, path: str, service: Service, who: Identity, key: str | None) -> None:
+        self._path, self._service, self._who, self._key = path, service, who, key
 
     def __call__(
         self, body: BaseModel | None, act: Callable[[], Any], status: int = 200
@@ -160,7 +147,25 @@ class Once:
             )
 
 
-Do = Annotated[Once, Depends()]
+async def once(
+    request: Request,
+    service: Served,
+    who: Who,
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=200,
+            description="The same key and request again give the same answer for a day.",
+        ),
+    ] = None,
+) -> Once:
+    """What does the work of a request that may come again."""
+    return Once(request.url.path, service, who, key)
+
+
+Do = Annotated[Once, Depends(once)]
 
 
 def line(name: str, number: int, content: Any) -> str:

@@ -11,13 +11,13 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from trimtab.live.tuner import Tuner
-from trimtab.serve.access.authentication import Who, rule
+from trimtab.serve.access.authentication import Guarded, Who, rule
 from trimtab.serve.api import models
 from trimtab.serve.api.answers import Do, documented
 from trimtab.serve.api.parameters import TunerName
 from trimtab.serve.service import Served
 
-router = APIRouter(prefix="/api/v1/tuners/{name}", tags=["verbs"])
+router = APIRouter(route_class=Guarded, prefix="/api/v1/tuners/{name}", tags=["verbs"])
 STATUS = documented(models.StatusGiven, 404, 409)
 
 
