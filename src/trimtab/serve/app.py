@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute
 
 from trimtab import __version__
 from trimtab.live.clock import utc
+from trimtab.live.store.database import Step
 from trimtab.serve import health
 from trimtab.serve.access.authentication import Guarded, permission_of, rule
 from trimtab.serve.access.door import Door
@@ -38,14 +39,19 @@ PARTS = (verbs, reads, administration, endpoints, health, pages)
 SCHEME = {"type": "http", "scheme": "bearer", "description": "trimtab_..., given by an admin"}
 
 
-def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> FastAPI:
+def create_app(
+    settings: Settings,
+    *,
+    clock: Callable[[], datetime] = utc,
+    step: Step = lambda name: None,
+) -> FastAPI:
     """The service as an ASGI app, with its store open.
 
     Raises:
         InvalidInput: the store is none.
         Unavailable: the store cannot be reached.
     """
-    service = Service(settings, clock=clock)
+    service = Service(settings, clock=clock, step=step)
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:

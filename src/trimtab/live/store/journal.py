@@ -75,8 +75,8 @@ class Journal:
         """
         sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners WHERE name = ?"
         if rows := self._query(sql, word(tuner, "tuner")):
-            found = [head.head_of(row, self._database.name) for row in rows]  # refuses a changed one
-            return found[0]
+            found = [head.head_of(row, self._database.name) for row in rows]
+            return found[0]  # there is one: another of this name would have a broken seal
         return next((head for head in self._heads(self._query) if head.tuner == tuner), None)
 
     def _heads(self, execute: Execute) -> list[Head]:

@@ -138,7 +138,9 @@ class Guarded(APIRoute):
             Refused: they may not.
         """
         gate: Gate = request.app.state.service.gate
-        who = gate.remembered(request) or await run_in_threadpool(gate.identify, request)
+        who = gate.remembered(request)
+        if who is None:
+            who = await run_in_threadpool(gate.identify, request)
         tuner = request.path_params.get("name")
         if not who.may(permission, tuner):
             of = "all tuners" if tuner is None else f"tuner {tuner!r}"
@@ -165,11 +167,13 @@ def permission_of(route: BaseRoute) -> Permission:
     Raises:
         RuntimeError: it has no rule, and would be open to everybody.
     """
-    permission = (getattr(route, "openapi_extra", None) or {}).get("x-permission")
+    extra: dict[str, Any] = getattr(route, "openapi_extra", None) or {}
+    permission: Any = extra.get("x-permission")
     if permission not in get_args(Permission) or not isinstance(route, Guarded):
         path = getattr(route, "path", route)
         raise RuntimeError(f"{path} has no rule: say who may use it, by Guarded and **rule(...)")
-    return permission
+    allowed: Permission = permission
+    return allowed
 
 
 def rule(permission: Permission) -> dict[str, Any]:

@@ -125,7 +125,8 @@ def style() -> Response:
 def _plotly() -> bytes:
     from plotly.offline import get_plotlyjs
 
-    return get_plotlyjs().encode()
+    script: str = get_plotlyjs()
+    return script.encode()
 
 
 def _file(text: str | bytes, media: str) -> Response:
