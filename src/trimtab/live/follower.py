@@ -60,7 +60,7 @@ class Follower:
 
     # Reading.
 
-    def begin(self, first: Draft | None) -> bool:
+    def begin(self, first: Draft | None, beside: MakeRow | None = None) -> bool:
         """Take in all there is, the draft if there is nothing; whether there is anything then."""
         for snapshot in self._snapshots(None):
             found = Projection.from_snapshot(snapshot)
@@ -72,7 +72,7 @@ class Follower:
             if event is None:
                 if first is None:
                     return False
-                event = self.journal.decide(self.name, partial(_begun, first))
+                event = self.journal.decide(self.name, partial(_begun, first, beside))
             self.projection = Projection.begun(event)
         self.follow()
         return True
@@ -242,6 +242,6 @@ class Follower:
             self._step("after snapshot")
 
 
-def _begun(first: Draft, session: Session) -> Event:
+def _begun(first: Draft, beside: MakeRow | None, session: Session) -> Event:
     """The first event: the draft, unless somebody else has begun."""
-    return next(session.events(), None) or session.append(first)[0]
+    return next(session.events(), None) or session.append(first, beside=beside)[0]
