@@ -121,9 +121,8 @@ def _of_waves(features: Waves, domain: BoundDomain, criterion: int) -> Coordinat
         parts.append((_compressed(d, [(rows, whole)]), (knobs[0], knobs[1])))
     columns = [(mean[:, None], (-1, -1))]
     columns += [(_compressed(d, found), (j, -1)) for j, found in alone.items()] + parts
-    knobs = [knobs for B, knobs in columns for _ in range(B.shape[1])]
-    B = np.concatenate([B for B, _ in columns], axis=1)
-    who = np.array(knobs)
+    who = np.array([read for part, read in columns for _ in range(part.shape[1])])
+    B = np.concatenate([part for part, _ in columns], axis=1)
     return Coordinates(B=B, knobs=who, degrees=(who >= 0).astype(np.int64))
 
 

@@ -54,8 +54,9 @@ class Together:
 
     def owned(self, criterion: int, knob: int) -> Ints:
         """Those that depend on the knob."""
-        starts = self._features.offsets
-        return np.concatenate([starts[i] + self._features.owned(i, knob) for i in self._all])
+        starts = self._features.offsets[:-1].tolist()
+        owned = [first + self._features.owned(i, knob) for i, first in enumerate(starts)]
+        return np.concatenate(owned)
 
 
 class Joined:
