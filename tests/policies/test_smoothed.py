@@ -47,8 +47,9 @@ def test_a_step_of_robd_is_the_minimiser_by_a_general_solver(domain: Any) -> Non
     def total(x: Array) -> float:
         return float(0.5 * a * ((x - y) ** 2).sum() + 0.5 * lam * ((x - start) ** 2).sum())
 
-    whole = {"type": "eq", "fun": lambda x: x.sum() - 1.0}
-    sums = [whole] if isinstance(domain, tt.Simplex) else []
+    sums: Any = []
+    if isinstance(domain, tt.Simplex):
+        sums = [{"type": "eq", "fun": lambda x: x.sum() - 1.0}]
     found = minimize(
         total, start, bounds=[(0.0, 1.0)] * 3, constraints=sums, options={"ftol": 1e-15}
     )

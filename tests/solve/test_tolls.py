@@ -113,7 +113,7 @@ def test_lower_bounds_hold(norm: Any, switch: float) -> None:
     assert proven >= 4
 
 
-WAVES = [tt.bases.FourierFeatures(6, lengthscale=0.6), tt.bases.PairwiseFourier(2)]
+WAVES: list[Basis] = [tt.bases.FourierFeatures(6, lengthscale=0.6), tt.bases.PairwiseFourier(2)]
 
 
 @pytest.mark.parametrize("leveled", [False, True], ids=["intervals", "levels"])
