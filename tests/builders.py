@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators, as_radius
 from trimtab.model.bases import Basis
-from trimtab.model.domain import Box, Domain
+from trimtab.model.domain import Domain
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
