@@ -39,12 +39,13 @@ def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
         warnings.simplefilter("always")
         try:
             found = journal.repair() if repair else None
+            chains = journal.check()
             skewed = ahead(journal)
             if repair and skewed:
                 with open_journal(url) as writer:
                     for tuner in skewed:
                         set_right(writer, tuner)
-            chains = journal.check()
+                chains = journal.check()
             for chain in chains:
                 journal.load_snapshot(chain.tuner)
         except Damaged as fault:
