@@ -88,10 +88,11 @@ def _observations(
             count = _number(columns, "count", row) if "count" in columns else 1
             if not isinstance(count, int) or not 1 <= count <= MOST:
                 raise InvalidInput(f"count = {count:g}; give a whole number from 1 to {MOST:,}")
+            i = objectives.index(metric)
+            spec.objectives[i].loss(mean)  # refuses mistaken units
             losses, counts = lesson_of(spec, {metric: [mean, sem, count]})
         except InvalidInput as error:
             raise InvalidInput(f"row {row + 1} of the table: {error}") from None
-        i = objectives.index(metric)
         if not isnan(losses[i]):
             yield tuple(state), i, losses[i], counts[i]
 
