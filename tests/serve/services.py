@@ -15,7 +15,9 @@ from fastapi import FastAPI
 
 from tests.live.tuners import SPEC, Clock, spec_with, world
 from trimtab.live import Spec
+from trimtab.live.clock import utc
 from trimtab.serve.app import create_app
+from trimtab.serve.protocol import BoundedProtocol
 from trimtab.serve.server import DrainingServer, listening
 from trimtab.serve.service import Service
 from trimtab.serve.settings import Settings
@@ -70,13 +72,19 @@ class Running:
 
 
 @contextmanager
-def running(url: str, **settings: Any) -> Iterator[Running]:
-    """A service over this store, with a clock that is set by hand."""
+def running(url: str, *, real_time: bool = False, **settings: Any) -> Iterator[Running]:
+    """A service over this store, with a clock that is set by hand or the real one."""
     clock = Clock()
-    app = create_app(Settings(storage=url, **(FREE | settings)), clock=clock)
+    time_of = utc if real_time else clock
+    app = create_app(Settings(storage=url, **(FREE | settings)), clock=time_of)
     with listening("127.0.0.1", 0) as socket:
         config = uvicorn.Config(
-            app, log_level="warning", lifespan="on", ws="none", server_header=False
+            app,
+            http=BoundedProtocol,
+            log_level="warning",
+            lifespan="on",
+            ws="none",
+            server_header=False,
         )
         server = DrainingServer(config, app.state.service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)

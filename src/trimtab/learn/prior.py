@@ -29,6 +29,7 @@ from trimtab.errors import InvalidInput
 from trimtab.model.bases import Monomials
 from trimtab.model.bases.fourier import Fourier
 from trimtab.model.bases.orthonormal import coordinates
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundDomain
 from trimtab.model.problem import Problem
 
@@ -37,9 +38,16 @@ ALONE = (0.3, 0.15, 0.1, 0.06)  # of degree 1, 2, ... in one knob, by half for e
 TOGETHER = 0.1  # and of products of two knobs, by half too
 BENDS = (0.1, 0.3, 1.0, 3.0)  # what may multiply those of all degrees above 2: it is learned
 BOWL = 0.2  # the mean of the coefficients of degree 2 in one knob: too little and too much cost
+GROUPS = (0.3, 0.1)  # of a function of one knob, and of two, where they are made of waves
 ANY = 0.35  # of a loss over the domain, where the basis is not made of powers
 PROBES = 512  # states at which such a basis is looked at
 EPS = 1e-9  # of the largest precision: what the features cannot tell apart
+
+Layout = tuple[Array, list[Array]]  # the mean of a criterion, and the factors of its K, by bend
+# Layouts by shape: a copy of a policy, and the next tuner of a fleet, need those of the one before.
+RECENT: dict[object, Layout] = {}
+MOST_RECENT = 500
+LARGE = 100  # features of a criterion whose layout is not kept
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,6 +151,8 @@ def _constants(problem: Problem) -> Ints:
         rows = np.flatnonzero((features.arrays.p == 0) & (features.arrays.q == 0))
         criteria = np.searchsorted(features.offsets, rows, side="right") - 1
         found[criteria] = rows - features.offsets[criteria]
+    if isinstance(features, Waves):
+        found[:] = 0
     return found
 
 
@@ -160,16 +170,25 @@ def _laid_out(problem: Problem, bends: Sequence[float]) -> tuple[Array, tuple[Ar
     if not isinstance(features, Monomials):
         nothing = np.zeros(int(features.offsets[-1]))
         return nothing, (np.concatenate([_packed(K, np.zeros(len(K))) for K in _any(problem)]),)
-    known: dict[object, tuple[Array, list[Array]]] = {}
+    known: dict[object, Layout] = {}
     found = []
     for i in range(problem.criteria):
-        key = _shape(features, domain, problem.graph.scope(i), i)
+        shape = _shape(features, domain, problem.graph.scope(i), i)
+        key = (type(domain), tuple(bends), *shape)
         if key not in known:
-            parts = [_of_powers(features, domain, i, bend) for bend in bends]
-            known[key] = parts[0][1], [_packed(K, mean) for K, mean in parts]
+            known[key] = RECENT.get(key) or _layout(features, domain, i, bends)
         found.append(known[key])
+    if len(RECENT) > MOST_RECENT:
+        RECENT.clear()
+    RECENT.update({key: each for key, each in known.items() if len(each[0]) <= LARGE})
     means, roots = zip(*found, strict=True)
     return np.concatenate(means), tuple(map(np.concatenate, zip(*roots, strict=True)))
+
+
+def _layout(features: Monomials, domain: BoundDomain, i: int, bends: Sequence[float]) -> Layout:
+    """The mean of a criterion, and the factors of its K, by bend."""
+    parts = [_of_powers(features, domain, i, bend) for bend in bends]
+    return parts[0][1], [_packed(K, mean) for K, mean in parts]
 
 
 def _shape(features: Monomials, domain: BoundDomain, scope: Ints, i: int) -> tuple[object, ...]:
@@ -212,12 +231,21 @@ def _any(problem: Problem) -> list[Array]:
     The coefficients of waves are independent and alike: then the loss is as smooth as the waves
     were drawn, where equal beliefs would be strongest in what hardly shows.
     """
+    if isinstance(problem.features, Waves):
+        return [_of_waves(problem.features, i) for i in range(problem.criteria)]
     rng = np.random.default_rng(0)
     phi = np.array([problem.phi(problem.domain.sample(rng)) for _ in range(PROBES)])
     parts = np.split(phi, problem.features.offsets[1:-1], axis=1)
     if isinstance(problem.features, Fourier):
         return [np.eye(x.shape[1]) * (x * x).sum() / (PROBES * ANY**2) for x in parts]
     return [x.T @ x * (x.shape[1] / (PROBES * ANY**2)) for x in parts]
+
+
+def _of_waves(features: Waves, i: int) -> Array:
+    """K of a criterion: groups of one knob and of two, each as smooth as its waves were drawn."""
+    shape, dim = features.shapes[i], features.basis.dim
+    sd = [CONSTANT] + [x for group in shape.groups for x in [GROUPS[len(group) - 1]] * dim]
+    return np.diag((shape.amplitude[0] / np.array(sd)) ** 2)
 
 
 def _packed(K: Array, mean: Array) -> Array:
