@@ -138,8 +138,6 @@ def test_what_needs_no_numbers_loads_none(spec: str) -> None:
 import sys
 from typer.testing import CliRunner
 from trimtab.cli import app
-from trimtab.live.helping import Noise
-from trimtab.live.status import Status
 for line in sys.argv[1:]:
     assert CliRunner().invoke(app, line.split()).exit_code == 0, line
 print(sorted({"numpy", "numba", "scipy"} & set(sys.modules)))
