@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import trimtab
 from trimtab.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
+STYLED = re.compile(r"<style.*?</style>", re.DOTALL)  # of pandas; the site has its own
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 API = {  # pages of the library's reference, and the public names on each
     "Live tuning": ("Tuner", "Client"),
@@ -191,11 +193,24 @@ def decisions() -> str:
 
 
 def notebook(path: Path) -> str:
-    """A notebook as a page: its words and its code."""
-    cells = nbformat.read(path, as_version=4).cells
-    parts = [
-        cell.source if cell.cell_type == "markdown" else f"```python\n{cell.source}\n```"
-        for cell in cells
-    ]
-    note = f"*This page is the notebook `docs/notebooks/{path.name}`, without its output.*"
+    """A notebook as a page: its words, its code and what that shows."""
+    parts = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+        else:
+            parts += [f"```python\n{cell.source}\n```", *map(shown, cell.outputs)]
+    note = f"*This page is the notebook `docs/notebooks/{path.name}`; figures are pictures here.*"
     return "\n\n".join([parts[0], note, *parts[1:]]) + "\n"
+
+
+def shown(output: Any) -> str:
+    """What a cell has shown, for a page: a picture, a table or text."""
+    data = output.get("data", {})
+    plain = data.get("text/plain", output.get("text", ""))
+    if picture := data.get("image/png"):
+        source = f"data:image/png;base64,{picture}"
+        return f'<img class="output" alt="{escape(plain)}" src="{source}">'
+    if table := data.get("text/html"):
+        return f'<div class="output" tabindex="0">{STYLED.sub("", table)}</div>'
+    return f"```text\n{plain.rstrip()}\n```"
