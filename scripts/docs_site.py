@@ -173,14 +173,24 @@ def _commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 def schemas() -> str:
-    """The JSON schemas of what files and programs exchange."""
+    """The JSON schemas of what files and programs exchange; search finds other pages first."""
     from trimtab.live.spec.schema import schema
 
-    text = json.dumps(schema(), indent=2)
-    return (
-        "# JSON schemas\n\nOf a spec, as `trimtab init --schema` prints it. Editors that know TOML "
-        f"and JSON Schema complete and check specs with it.\n\n```json\n{text}\n```\n"
-    )
+    found = {
+        "A spec": (
+            "As `trimtab init --schema` prints it. Editors that know TOML and JSON Schema complete "
+            "and check specs with it.",
+            schema(),
+        )
+    }
+    for path in sorted((ROOT / "src/trimtab/live/schemas").glob("*.json")):
+        name = path.name.partition(".")[0].replace("decision", "ask")
+        said = f"What `trimtab {name} --json` prints."
+        found[f"trimtab {name}"] = said, json.loads(path.read_text(encoding="utf-8"))
+    parts = ["---\nsearch: {boost: 0.1}\n---\n\n# JSON schemas\n"]
+    for title, (said, plain) in found.items():
+        parts.append(f"## {title}\n\n{said}\n\n```json\n{json.dumps(plain, indent=2)}\n```\n")
+    return "\n".join(parts)
 
 
 def decisions() -> str:

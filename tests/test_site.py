@@ -68,7 +68,10 @@ def test_every_public_name_has_its_place(site: Path) -> None:
 def test_what_is_generated(site: Path) -> None:
     commands = (site / "reference" / "cli.html").read_text(encoding="utf-8")
     assert "trimtab storage check" in commands
-    assert "max_step" in (site / "reference" / "schemas.html").read_text(encoding="utf-8")
+    schemas = (site / "reference" / "schemas.html").read_text(encoding="utf-8")
+    assert "max_step" in schemas
+    for command in ("ask", "doctor", "explain", "history", "status"):
+        assert f"trimtab {command} --json" in schemas
     for path in NOTEBOOKS:
         assert (site / "notebooks" / f"{path.stem}.html").is_file()
 
