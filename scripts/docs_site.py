@@ -111,6 +111,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return LINK.sub(inside, markdown)
 
 
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the theme's search dialog a name, for those who hear the page."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
+
+
 @cache
 def generated() -> dict[str, str]:
     """Every generated page, by its path below docs/."""
