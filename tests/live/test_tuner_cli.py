@@ -183,10 +183,7 @@ def tuner_status(spec: str) -> str:
 
 
 def test_a_status_for_people_has_units_and_says_where_the_noise_is_from(spec: str) -> None:
-    for n in range(12):
-        decision = told(run("ask", spec, "--json"))
-        values = [f"latency={120 + n}", f"sales={5 + n % 2}", "errors=1", "load=1"]
-        assert run("tell", spec, decision["id"], *values).exit_code == 0
+    told(run("ask", spec, "--json"))
     text = run("status", spec).stdout
     assert "  values: ttl = 300 s, size = 5, mix = 0.5" in text
     status = Status.from_dict(told(run("status", spec, "--json")))
