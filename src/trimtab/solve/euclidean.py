@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trimtab._core import choose
 from trimtab.arrays import Array, Ints, read_only
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Monomials
@@ -27,7 +28,7 @@ from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.model.toll import Toll
 from trimtab.solve.bound import Bound
-from trimtab.solve.solution import Solution, choose
+from trimtab.solve.solution import Solution
 
 LENGTHS = 2.0 ** -np.arange(10)  # eta, as shares of the longest move
 GRID_EFFORT = 0.5  # of each of these, as a share of the effort asked for

@@ -182,7 +182,7 @@ class Monomials:
 
     def __init__(self, arrays: MonomialArrays, bounds: Array, graph: Graph) -> None:
         self.arrays = arrays
-        self.core = _core.Monomials(arrays)
+        self.core = _core.Features(arrays)
         self.fill = self.core.fill
         self.offsets = arrays.offsets
         self.bounds = bounds

@@ -83,6 +83,10 @@ class JointLearner(Learner):
         self._charge()
 
     @cached_property
+    def local(self) -> None:
+        """The core has no update for the better of two bounds."""
+
+    @cached_property
     def bound(self) -> JointBound:
         """F, as of the last flush."""
         bound = JointBound(self.joint, None if self.options.only else self.lcb)
