@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,11 +30,11 @@ from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import recorded
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.status import Status, status_of
-from trimtab.live.store.database import Step
+from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import Read
+from trimtab.live.store.session import MakeRow, Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
 from trimtab.policies import Policy, restore
@@ -75,6 +76,7 @@ class Tuner:
         read_only: only look; there must be a tuner.
         timeout: seconds to wait for other writers.
         step: called at each of `STEPS` and `database.STEPS`, to test what happens there.
+        row: written with what is recorded here, as `beside` says.
 
     Raises:
         InvalidInput: no valid spec.
@@ -93,6 +95,7 @@ class Tuner:
         read_only: bool = False,
         timeout: float = 30.0,
         step: Step = lambda name: None,
+        row: Callable[[Any], Beside] | None = None,
     ) -> None:
         self.spec = spec if isinstance(spec, Spec) else Spec.read(spec)
         self.name = self.spec.name
@@ -107,14 +110,19 @@ class Tuner:
             self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
             self._follower = Follower(self.name, self._journal, clock=clock, step=step)
-            if not self._follower.begin(None if read_only else self._first(seed, bool(shadow))):
+            self._row = row
+            first = None if read_only else self._first(seed, bool(shadow))
+            if not self._follower.begin(first, self._beside(lambda events: None)):
                 raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
             if not read_only:
                 self._adopt(shadow)
                 self._follower.amend()  # what somebody has corrected, and could not end
+            self._row = None
         except BaseException:
             self.close()
             raise
+
+    _row: Callable[[Any], Beside] | None = None
 
     @classmethod
     def existing(
@@ -124,6 +132,7 @@ class Tuner:
         *,
         clock: Callable[[], datetime] = utc,
         actor: str | None = None,
+        step: Step = lambda name: None,
     ) -> Self:
         """The tuner of this name in an open journal, with the spec that the journal has.
 
@@ -134,7 +143,7 @@ class Tuner:
         tuner.name = word(name, "name")
         tuner._actor = None if actor is None else word(actor, "actor")
         tuner._journal, tuner._shared = journal, True
-        tuner._follower = Follower(tuner.name, journal, clock=clock, step=lambda name: None)
+        tuner._follower = Follower(tuner.name, journal, clock=clock, step=step)
         if not tuner._follower.begin(None):
             raise NotFound(f"there is no tuner {name!r} in this store; ask it first")
         tuner.spec = tuner._projection.tuner_state.spec
@@ -169,6 +178,21 @@ class Tuner:
         state = self._projection.tuner_state
         return f"<Tuner {self.name!r}: {state.round:,} rounds, {state.changes:,} moves>"
 
+    def beside(self, row: Callable[[Any], Beside]) -> Self:
+        """This tuner, with a row of another table of the store written in the transaction of calls.
+
+        Both are there, or neither. No row is written if a call changes nothing.
+
+        Args:
+            row: gives the row when it gets what the verb will answer: a Decision, a Receipt, a
+                number, or None. It may be asked several times.
+
+        Verbs raise `Taken` if there is a row of the same key, and change nothing.
+        """
+        other = copy(self)
+        other._row = row
+        return other
+
     # The two verbs.
 
     def ask(self, client_id: str | None = None, *, actor: str | None = None) -> Decision:
@@ -186,7 +210,7 @@ class Tuner:
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
         with self._follower.turn():
-            events = self._act(plan, actor, fresh=True)
+            events = self._act(plan, actor, fresh=True, answer=self._first_decision)
             if events:
                 event = events[0]
             else:
@@ -237,10 +261,17 @@ class Tuner:
             known = history.known(tuner_state, number, read, self.name)
             return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
-        events = self._act(plan, actor)
+        def receipt(events: tuple[Event, ...]) -> Receipt:
+            return Receipt(id=decision_id, events=tuple(event.number for event in events))
+
+        events = self._act(plan, actor, answer=receipt)
         if correct:
-            self._follower.amend()
-        return Receipt(id=decision_id, events=tuple(event.number for event in events))
+            self.amend()
+        return receipt(events)
+
+    def amend(self) -> None:
+        """Have corrections take effect that were told and not carried out, as after a crash."""
+        self._follower.amend()
 
     # People.
 
@@ -326,7 +357,7 @@ class Tuner:
         with self._follower.turn():
             spec, at = self._projection.tuner_state.spec, self._follower.stamp()
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
-            self._journal.append(self.name, *drafts)
+            self._journal.append(self.name, *drafts, beside=self._beside(lambda events: rows))
             self._follower.follow()
         return rows
 
@@ -396,10 +427,25 @@ class Tuner:
     # How every call goes.
 
     def _act(
-        self, plan: Plan, actor: str | None = None, why: str | None = None, *, fresh: bool = False
+        self,
+        plan: Plan,
+        actor: str | None = None,
+        why: str | None = None,
+        *,
+        fresh: bool = False,
+        answer: Callable[[tuple[Event, ...]], Any] = lambda events: None,
     ) -> tuple[Event, ...]:
-        """The events that a plan amounts to, appended; none if there is nothing to do."""
-        return self._follower.act(plan, self._signed(actor, why), fresh=fresh)
+        """The events that a plan amounts to, appended; none if there is nothing to do.
+
+        `answer` is what the verb answers when these events are appended.
+        """
+        signed, beside = self._signed(actor, why), self._beside(answer)
+        return self._follower.act(plan, signed, fresh=fresh, beside=beside)
+
+    def _beside(self, answer: Callable[[tuple[Event, ...]], Any]) -> MakeRow | None:
+        """What gives the row that is written with events, by what the verb answers then."""
+        row = self._row
+        return None if row is None else (lambda events: row(answer(events)))
 
     def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
         """Who is behind an event, and why, as its payload says it."""
@@ -413,6 +459,12 @@ class Tuner:
         if decision_id == "last" and newest:
             return newest
         return number_of(self.name, decision_id)
+
+    def _first_decision(self, events: tuple[Event, ...]) -> Decision:
+        """The decision that is about to be appended."""
+        tuner_state = self._projection.tuner_state
+        state = events[0].payload.get("state", tuner_state.state)
+        return decision_of(tuner_state.spec, events[0], state)
 
     def _decision(self, event: Event) -> Decision:
         tuner_state = self._projection.tuner_state

@@ -22,7 +22,7 @@ from trimtab.live.store.database import FORMAT, Database, Execute, Row
 from trimtab.live.store.event import GENESIS, Draft, Event, word
 from trimtab.live.store.faults import Damaged
 from trimtab.live.store.head import Head
-from trimtab.live.store.session import Place, Session, sealed
+from trimtab.live.store.session import MakeRow, Place, Session, sealed
 from trimtab.live.store.snapshot_table import Snapshot
 
 T = TypeVar("T")
@@ -70,8 +70,13 @@ class Journal:
     def _head(self, tuner: str) -> Head | None:
         """The end of the tuner's list as it is now, None if there is no such tuner.
 
-        All rows are read and verified, so that a tuner cannot be missed.
+        If it is not found by its name all rows are read and verified, so that a tuner whose name
+        was changed by a flipped bit is not missed.
         """
+        sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners WHERE name = ?"
+        if rows := self._query(sql, word(tuner, "tuner")):
+            found = [head.head_of(row, self._database.name) for row in rows]
+            return found[0]  # there is one: another of this name would have a broken seal
         return next((head for head in self._heads(self._query) if head.tuner == tuner), None)
 
     def _heads(self, execute: Execute) -> list[Head]:
@@ -101,7 +106,11 @@ class Journal:
     # Events.
 
     def append(
-        self, tuner: str, *drafts: Draft, after: Event | Snapshot | None = None
+        self,
+        tuner: str,
+        *drafts: Draft,
+        after: Event | Snapshot | None = None,
+        beside: MakeRow | None = None,
     ) -> tuple[Event, ...]:
         """The events, in order and acknowledged; either all are written, or none.
 
@@ -114,21 +123,24 @@ class Journal:
             after: the last event of the list; nothing is written, and no event given, if others
                 have followed it meanwhile. So who has read everything decides alone, and waits
                 for nobody. Drafts have no keys then.
+            beside: gives a row of another table that is written with these events or not at all;
+                it is not asked for if no event is new.
 
         Raises:
-            Conflict: a key was used for something else.
+            Conflict: a key was used for something else, or (`Taken`) that of the row beside them.
             Unavailable: nobody knows whether it was written; append the same again.
         """
         if not drafts:
             raise InvalidInput("there is nothing to append; give at least one draft")
         if after is None:
-            return self.decide(tuner, lambda session: session.append(*drafts))
+            return self.decide(tuner, lambda session: session.append(*drafts, beside=beside))
         self.refuse_forked()
         with self._thread:
             id = self._ids.get(tuner) or self._known(tuner).id
             old = Head(id, tuner, after.number, after.digest)
             events, _ = sealed(old, drafts, {})
-            if self._database.advance(old, old.after(events), events):
+            row = None if beside is None else beside(tuple(events))
+            if self._database.advance(old, old.after(events), events, row):
                 return tuple(events)
             return ()
 
