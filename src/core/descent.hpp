@@ -14,6 +14,7 @@
 
 #include "hash_rng.hpp"
 #include "line_search.hpp"
+#include "neighbourhood.hpp"
 #include "objective.hpp"
 #include "views.hpp"
 
@@ -247,5 +248,18 @@ private:
     Index seed_;
     std::vector<double> now_;
 };
+
+// Leave s at the best state found of every part; the sum of their values.
+inline double search_parts(Search& search, const Neighbourhood& parts, double effort, Index seed) {
+    double sum = 0.0;
+    for (Index p = 0; p < parts.parts(); ++p) {
+        const ConstIndices knobs = parts.knobs(p);
+        const Minimum found =
+            MultiStart(search, knobs, parts.criteria(p), seed)(Effort(effort, size_of(knobs)));
+        for (std::size_t n = 0; n < knobs.size(); ++n) search.at.s[knobs[n]] = found.state[n];
+        sum += found.value;
+    }
+    return sum;
+}
 
 }  // namespace trimtab

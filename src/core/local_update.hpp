@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "descent.hpp"
-#include "neighbourhood.hpp"
 #include "objective.hpp"
 #include "regression.hpp"
 #include "views.hpp"
@@ -78,9 +77,7 @@ public:
         widen(affected, -1.0);
         regression_.flush(affected);
         if (!growing_.sigma.empty()) grow(affected);
-        bool finite = true;
-        for (Index p = 0; p < parts.parts(); ++p)
-            finite = search(parts.knobs(p), parts.criteria(p), effort, seed) && finite;
+        const bool finite = std::isfinite(search_parts(search_, parts, effort, seed));
         settle(finite);
         if (finite)
             for (const Index i : triggered) regression_.since[i] = 0.0;
@@ -91,14 +88,6 @@ public:
     }
 
 private:
-    // Leave s at the best state found of these knobs; whether its value is a number.
-    bool search(ConstIndices knobs, ConstIndices criteria, double effort, Index seed) {
-        const Minimum found =
-            MultiStart(search_, knobs, criteria, seed)(Effort(effort, size_of(knobs)));
-        for (std::size_t n = 0; n < knobs.size(); ++n) search_.at.s[knobs[n]] = found.state[n];
-        return std::isfinite(found.value);
-    }
-
     // Deploy where the knobs are now, or put them back.
     void settle(bool finite) {
         moved_.clear();

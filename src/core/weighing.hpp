@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "descent.hpp"
-#include "neighbourhood.hpp"
 #include "objective.hpp"
 #include "regression.hpp"
 #include "views.hpp"
@@ -109,22 +108,14 @@ public:
 private:
     // The best state of all parts with prices over this number of rounds, or with none; G there.
     double search(std::vector<double>& found, double over, double effort, Index seed) {
-        double sum = 0.0;
-        found.assign(now_.begin(), now_.end());
         std::copy(now_.begin(), now_.end(), &search_.at.s[0]);
         std::copy(now_.begin(), now_.end(), &search_.at.current[0]);
         for (Index j = 0; j < objective_.knobs(); ++j)
             search_.at.price[j] = over > 0.0 ? price_[j] / over : 0.0;
-        for (Index p = 0; p < parts_.parts(); ++p) {
-            const ConstIndices knobs = parts_.knobs(p);
-            const Minimum part =
-                MultiStart(search_, knobs, parts_.criteria(p),
-                           later_seed(seed, solves))(Effort(effort, size_of(knobs)));
-            for (std::size_t n = 0; n < knobs.size(); ++n) found[knobs[n]] = part.state[n];
-            sum += part.value;
-        }
-        ++solves;
-        return sum;
+        const double least = search_parts(search_, parts_, effort, later_seed(seed, solves++));
+        const ConstReals state = search_.at.s.view();
+        found.assign(state.begin(), state.end());
+        return least;
     }
 
     double toll(const std::vector<double>& state) const {
