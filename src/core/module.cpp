@@ -197,20 +197,23 @@ Numbers likelihood(const HeldRegression& self, ConstIndices criteria, Table<cons
     return found;
 }
 
-Index compare(const HeldRegression& self, ConstReals sigma, ConstReals misfit, double g, Index few,
-              Index enough, Table<double> heard, Reals far, std::span<bool> own) {
+std::tuple<Index, double, double> compare(const HeldRegression& self, ConstReals sigma,
+                                          ConstReals misfit, double g, Index enough,
+                                          Table<double> heard, Reals far, Reals alone) {
     const Index m = self.view.criteria();
-    const Reals rows = sized(heard, 4, m, "heard");
+    const Reals rows = sized(heard, 6, m, "heard");
     const Alarm alarm{sized(sigma, m, "sigma"),
                       sized(misfit, m, "misfit"),
                       g,
-                      few,
                       enough,
                       slice(rows, 0, m),
                       slice(rows, m, 2 * m),
                       slice(rows, 2 * m, 3 * m),
-                      slice(rows, 3 * m, 4 * m)};
-    return alarm.compare(self.view, sized(far, m, "far"), sized(own, m, "own"));
+                      slice(rows, 3 * m, 4 * m),
+                      slice(rows, 4 * m, 5 * m),
+                      slice(rows, 5 * m, 6 * m)};
+    const auto found = alarm.compare(self.view, sized(far, m, "far"), sized(alone, m, "alone"));
+    return {found.known, found.sum, found.squares};
 }
 
 void bind_regression(nb::module_& module) {
@@ -226,8 +229,8 @@ void bind_regression(nb::module_& module) {
         .def("let_wander", &wander, "g"_a, "rounds"_a, "lost"_a)
         .def("likelihood", &likelihood, "criteria"_a, "phi"_a, "n"_a, "losses"_a, "rounds"_a,
              "sigma"_a, "misfit"_a, "grid"_a, "far"_a)
-        .def("compare", &compare, "sigma"_a, "misfit"_a, "g"_a, "few"_a, "enough"_a, "heard"_a,
-             "far"_a, "own"_a);
+        .def("compare", &compare, "sigma"_a, "misfit"_a, "g"_a, "enough"_a, "heard"_a, "far"_a,
+             "alone"_a);
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 class Regression:
     """Lazy ridge regressions over the arrays of a `Statistics`, which it keeps and writes to."""
@@ -65,13 +64,12 @@ class Regression:
         sigma: Array,
         misfit: Array,
         g: float,
-        few: int,
         enough: int,
         heard: Array,
         far: Array,
-        own: Bools,
-    ) -> int:
-        """Fill in how far off each is, and whether from its own losses; how many were compared."""
+        alone: Array,
+    ) -> tuple[int, float, float]:
+        """Fill in how far off each is; how many were compared, and their sums of z and z^2."""
 
 class Features:
     """Feature maps: powers of one knob and products of two, or waves, by the arrays given."""

@@ -22,6 +22,7 @@ from trimtab.solve import Solution
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
+SHARE, EARLY = 0.75, 20  # of the way to an end of its range a knob goes, before so many rounds
 
 Terms = tuple[Array, Array]  # of F at a state, (m,) each: estimated losses and widths
 
@@ -223,7 +224,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         clock = self.learner.clock
         self._last_global = clock
         self._until = min(clock + rounds, NEVER)
-        self._next_check = clock + 1 if self.alarm else NEVER
+        first = 1 if self.learner.prior is None else 2
+        self._next_check = clock + first if self.alarm else NEVER
 
     def _listen(self) -> Ints:
         """The criteria whose losses in this epoch contradict what was known before it."""
@@ -297,7 +299,8 @@ class SteadyGraphLinUCB(LazyPolicy):
     def _weighed(self, criteria: Ints) -> Weighed:
         """What to do: by the core in one call, or by the same steps here where it cannot."""
         learner, prior = self.learner, self.learner.estimators.prior
-        domain, limit, told = learner.reachable(self._reach()), self._limit(), learner.prior is None
+        domain = learner.reachable(self._reach(), self._share())
+        limit, told = self._limit(), learner.prior is None
         found = None
         if self.certify == np.inf and self.rho == 0.0:
             found = learner.weighed(
@@ -360,6 +363,11 @@ class SteadyGraphLinUCB(LazyPolicy):
             self._caution -= 1
             return CAUTION
         return REACH * max(1.0, float(np.sqrt(self.learner.clock / REACH_ROUNDS)))
+
+    def _share(self) -> float:
+        """How much of the way to an end of its range a knob may go: not all of it early."""
+        early = self.learner.prior is not None and self.learner.clock < EARLY
+        return SHARE if early else 1.0
 
     def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:
         """The best state when moving costs so much a round."""

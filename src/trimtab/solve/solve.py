@@ -72,10 +72,8 @@ def solve(
     if isinstance(price, Toll):
         prices = price.per_knob
         if price.switch or (price.norm != "l1" and np.size(prices if free is None else free) > 1):
-            if constraints:
-                raise InvalidInput("constraints go with l1 prices and no price per switch")
             options: dict[str, Any] = {"effort": effort, "seed": seed}
-            return _tolled(bound, current, free, price, options, certify, budget)
+            return _tolled(bound, current, free, price, constraints, options, certify, budget)
     else:
         prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     parts = problem.components if free is None else problem.graph.parts(free)
@@ -103,25 +101,29 @@ def _tolled(
     current: Array,
     free: Ints | None,
     toll: Toll,
+    constraints: Sequence[Constraint],
     options: dict[str, Any],
     certify: float | None,
     budget: int,
 ) -> Solution:
     """The same with a price of any move, or the Euclidean length of the move."""
     knobs = np.arange(bound.problem.knobs) if free is None else free
-    proven = partial(solve, bound, current, free=free, certify=certify, budget=budget, **options)
+    inside: dict[str, Any] = options | {"constraints": constraints}
+    proven = partial(solve, bound, current, free=free, certify=certify, budget=budget)
     if toll.norm == "l1" or knobs.size == 1:
-        found = proven(price=toll.per_knob)
+        found = proven(price=toll.per_knob, **inside)
     else:
         way = replace(toll, switch=0.0)
-        found = euclidean.search(bound, current, knobs, way, solve, **options)
+        found = euclidean.search(bound, current, knobs, way, solve, **inside)
         if certify is not None:
-            least = proven(price=euclidean.lower_price(toll, knobs))
+            least = proven(price=euclidean.lower_price(toll, knobs), **options)
             found = replace(found, lower_bound=least.lower_bound)
     if not toll.switch:
         return found
     read = bound.problem.graph.readers(knobs)
-    return euclidean.with_switch(found, bound.value(current, read), current, toll.switch)
+    may_stay = all(each.excess(current) <= 0.0 for each in constraints)
+    stay = bound.value(current, read)
+    return euclidean.with_switch(found, stay, current, toll.switch, may_stay=may_stay)
 
 
 def _constrained(
@@ -175,7 +177,9 @@ def _descend(
     all that matters.
     """
     objective = part.bound.core
-    found = objective and objective.minimise(
+    if objective is None:
+        return None
+    found = objective.minimise(
         start=start,
         current=part.now,
         price=part.price,

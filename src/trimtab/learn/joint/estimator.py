@@ -284,13 +284,13 @@ def _whitened(R: Array, X: Array) -> tuple[Array, Array]:
     """u = R^{-1} x of every row x, and x' w: (rows, d) and (rows,)."""
     d = X.shape[1]
     A = unpack(R, 0, d + 1)
-    U = np.linalg.solve(A[:d, :d], X.T).T
+    U = np.asarray(np.linalg.solve(A[:d, :d], X.T).T, np.float64)
     return U, U @ A[d, :d]
 
 
 def _add_data(R: Array, X: Array) -> None:
     """R R' + X' X takes the place of R R', by the QR factorisation of R' above X."""
     n = X.shape[1]
-    upper = np.linalg.qr(np.vstack((unpack(R, 0, n).T, X)), mode="r")
+    upper = np.array(np.linalg.qr(np.vstack((unpack(R, 0, n).T, X)), mode="r"))
     upper *= np.where(np.diag(upper) < 0.0, -1.0, 1.0)[:, None]
     R[:] = upper.T[np.tril_indices(n)]
