@@ -456,8 +456,8 @@ Numbers tabulate(const HeldObjective& self, ConstReals state, ConstIndices knobs
 Index choose(const Table<const double>& states, ConstReals values, ConstReals current) {
     sized(states, size_of(values), size_of(current), "states");
     if (values.empty()) refuse("there must be a candidate");
-    std::vector<ConstReals> rows;
-    for (Index r = 0; r < states.rows; ++r) rows.push_back(states.row(r));
+    std::vector<ConstReals> rows(values.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = states.row(static_cast<Index>(r));
     return static_cast<Index>(trimtab::choose(rows, values, current));
 }
 
