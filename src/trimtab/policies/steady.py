@@ -316,7 +316,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             moves = not np.array_equal(weighed.best, learner.state)
             if moves and self._gains(weighed.here, weighed.there)[0] < price:
                 there = learner.lcb.terms(weighed.free.state)  # the bound promised too much
-                return weighed._replace(best=learner.state, there=there)
+                return Weighed(weighed.free, learner.state, weighed.rounds, weighed.here, there)
         return weighed
 
     def _by_hand(self, domain: BoundDomain, criteria: Ints) -> Weighed:
