@@ -100,7 +100,7 @@ class Replica:
             self.port = socket.getsockname()[1]
         self._command = [
             str(TRIMTAB), "serve", "--storage", url, "--port", str(self.port),
-            "--open-tuners", "500", "--connections", "6", "--rate", "100000",
+            "--open-tuners", "1000", "--connections", "6", "--rate", "100000",
         ]  # fmt: skip
         self._log = folder / f"replica-{number}.log"
         self._ended = 0.0  # CPU seconds of the processes that were killed
@@ -285,9 +285,9 @@ def pgbench(server: Server, clients: int, seconds: int) -> tuple[float, float]:
 
 def trouble(
     server: Server, replicas: list[Replica], end: float, kill_every: float, restart_every: float
-) -> Counter[str]:
-    """Kill replicas and restart the server until the end."""
-    rng, done = random.Random(7), Counter[str]()
+) -> tuple[Counter[str], float]:
+    """Kill replicas and restart the server until the end; the CPU seconds of servers that ended."""
+    rng, done, ended = random.Random(7), Counter[str](), 0.0
     kill = time.monotonic() + kill_every / 2
     restart = time.monotonic() + restart_every
     while time.monotonic() < end - 3.0:
@@ -299,11 +299,12 @@ def trouble(
             done["replicas killed"] += 1
             kill = time.monotonic() + kill_every * rng.uniform(0.5, 1.5)
         if time.monotonic() > restart:
+            ended += server_seconds(server)
             server.stop("immediate")
             server.start()
             done["server restarts"] += 1
             restart = time.monotonic() + restart_every * rng.uniform(0.5, 1.5)
-    return done
+    return done, ended
 
 
 def verdict(url: str, tuners: int, notes: list[Notes]) -> dict[str, int]:
@@ -349,11 +350,11 @@ def seconds_of(process: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_of(server: Server, replicas: list[Replica]) -> list[float]:
-    """The CPU seconds of the replicas, and of the server since its last restart."""
+def server_seconds(server: Server) -> float:
+    """The CPU seconds of the server since its last restart."""
     master = (server.folder / "data" / "postmaster.pid").read_text().split()[0]
     programs = [master, *Path(f"/proc/{master}/task/{master}/children").read_text().split()]
-    return [sum(each.cpu() for each in replicas), sum(seconds_of(int(pid)) for pid in programs)]
+    return sum(seconds_of(int(pid)) for pid in programs)
 
 
 def begin(url: str, tuners: int) -> float:
@@ -387,7 +388,7 @@ def run(options: Any) -> dict[str, Any]:
             replica.wait()
         end = time.monotonic() + options.seconds
         ports = [replica.port for replica in replicas]
-        before = cpu_of(server, replicas)
+        before = server_seconds(server)
         began = time.monotonic()
         pipes = []
         for first in range(0, options.clients, AT_ONCE):
@@ -396,12 +397,15 @@ def run(options: Any) -> dict[str, Any]:
             FORK.Process(target=process, args=(numbers, ports, token, options, end, send)).start()
             send.close()
             pipes.append(receive)
-        done = trouble(server, replicas, end, options.kill_every, options.restart_every)
+        done, ended = trouble(server, replicas, end, options.kill_every, options.restart_every)
         heard = [pipe.recv() for pipe in pipes]
         notes: list[Notes] = [seen for part, _ in heard for seen in part]
         elapsed = time.monotonic() - began
-        cpu = [after - first for after, first in zip(cpu_of(server, replicas), before, strict=True)]
-        cpu.append(sum(seconds for _, seconds in heard))
+        cpu = (
+            sum(replica.cpu() for replica in replicas),
+            ended + server_seconds(server) - before,
+            sum(seconds for _, seconds in heard),
+        )
         for replica in replicas:
             replica.kill(signal.SIGTERM)
         figures["pgbench after"] = pgbench(server, options.clients, options.pgbench)
