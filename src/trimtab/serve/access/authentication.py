@@ -23,7 +23,7 @@ MOST_BUCKETS = 10_000
 
 
 class Limiter:
-    """How often each one may come: a bucket that fills with time, for each name."""
+    """A rate limit for each name, by a token bucket."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
@@ -31,7 +31,7 @@ class Limiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, name: str, now: float) -> float:
-        """Seconds until the next request is welcome; 0 if this one is, which then counts."""
+        """Seconds to wait before a request is allowed; 0 allows this one, and counts it."""
         with self._lock:
             tokens, at = self._buckets.pop(name, (float(self._burst), now))
             tokens = min(self._burst, tokens + (now - at) * self._rate)
@@ -43,7 +43,7 @@ class Limiter:
 
 
 class Gate:
-    """Knows the tokens, and counts."""
+    """Finds out who makes a request, and limits how many requests they make."""
 
     def __init__(self, tokens: Tokens, settings: Settings) -> None:
         self.tokens = tokens
@@ -51,7 +51,7 @@ class Gate:
         self._strangers = Limiter(settings.stranger_rate, settings.stranger_burst)
 
     def remembered(self, request: Request) -> Identity | None:
-        """Who makes the request, if their token was seen just now: without a look at the store."""
+        """Who makes the request, if their token was seen just now: the store is not read."""
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         who = self.tokens.remembered(secret.strip()) if kind.lower() == "bearer" else None
         if who is not None:
