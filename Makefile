@@ -75,7 +75,7 @@ tidy: $(STAMP)  ## Check the core by clang-tidy
 
 docs: $(STAMP)  ## Build the documentation's site into build/site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
-	@echo "Open build/site/index.html, or: $(BIN)/python -m http.server -d build/site"
+	@echo "Open build/site/index.html; search works from disk as well"
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/clang-format --dry-run -Werror src/core/*

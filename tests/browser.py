@@ -84,10 +84,14 @@ class Visit:
 
 @contextmanager
 def visit(
-    browser: Browser, path: Path, *, size: tuple[int, int], **options: Any
+    browser: Browser, path: Path, *, size: tuple[int, int], init: str = "", **options: Any
 ) -> Iterator[Visit]:
-    """A file opened in a window of its own, with nothing remembered from others."""
+    """A file opened in a window of its own, with nothing remembered from others.
+
+    `init` is a script that runs before those of the page.
+    """
     context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+    context.add_init_script(init)
     page = context.new_page()
     seen = Visit(page)
     page.on(

@@ -84,6 +84,20 @@ def test_pages_in_a_browser(chromium: Browser, site: Path, name: str, scheme: st
         assert seen.page.locator("img:not([alt])").count() == 0
 
 
+@pytest.mark.needs("chromium")
+def test_search_works_from_disk(chromium: Browser, site: Path) -> None:
+    with visit(chromium, site / "reference" / "cli.html", size=DESK) as seen:
+        seen.page.get_by_placeholder("Search").click()
+        seen.page.keyboard.type("guardrail")
+        guards = seen.page.locator('.md-search-result__link[href$="#guards"]')
+        guards.wait_for()
+        guards.click()
+        seen.page.wait_for_url("**/tuner.html?h=guardrail#guards")
+        seen.page.locator("mark", has_text="guardrail").first.wait_for()
+        assert seen.fetched == []
+        assert seen.complaints == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path) -> None:
     import nbformat

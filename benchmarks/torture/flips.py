@@ -13,6 +13,7 @@ import tempfile
 import warnings
 from collections import Counter
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
@@ -87,27 +88,35 @@ def spoilt(files: Files, rng: random.Random, page: int, *, swap: bool) -> Files:
     return files | {name: bytes(content)}
 
 
-def campaign(seed: int, flips: int, swaps: int) -> Counter[str]:
+def campaign(seed: int, flips: int, swaps: int, *, processes: int = 2) -> Counter[str]:
     """How the flips and swaps ended."""
+    kinds = [(s, p, w) for s in (False, True) for p in (512, 4096) for w in (False, True)]
+    parts = [
+        (f"{seed} {k}", flips // len(kinds), swaps // len(kinds), *kind)
+        for k, kind in enumerate(kinds)
+    ]
+    with get_context("fork").Pool(processes) as pool:
+        return sum(pool.starmap(_part, parts, chunksize=1), Counter[str]())
+
+
+def _part(seed: str, flips: int, swaps: int, snapshots: bool, page: int, log: bool) -> Counter[str]:
+    """How they ended in one kind of store."""
     home = "/dev/shm" if Path("/dev/shm").is_dir() else None
     ends: Counter[str] = Counter()
-    kinds = [(s, p, w) for s in (False, True) for p in (512, 4096) for w in (False, True)]
-    for k, (snapshots, page, log) in enumerate(kinds):
-        rng = random.Random(f"{seed} {k}")
-        with tempfile.TemporaryDirectory(dir=home) as name:
-            folder = Path(name)
-            files, saved = store(folder, events=90, snapshots=snapshots, page=page, log=log)
-            lines, _ = read(folder, files)
-            for n in range((flips + swaps) // len(kinds)):
-                swap = n < swaps // len(kinds)
-                what = "swap" if swap else "flip"
-                try:
-                    found, offered = read(folder, spoilt(files, rng, page, swap=swap))
-                except Damaged:
-                    ends[f"{what}: damaged"] += 1
-                except TrimtabError as error:
-                    ends[f"{what}: {type(error).__name__}"] += 1
-                else:
-                    good = found == lines and set(offered) <= saved
-                    ends[f"{what}: {'harmless' if good else 'WRONG'}"] += 1
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory(dir=home) as name:
+        folder = Path(name)
+        files, saved = store(folder, events=90, snapshots=snapshots, page=page, log=log)
+        lines, _ = read(folder, files)
+        for n in range(flips + swaps):
+            what = "swap" if n < swaps else "flip"
+            try:
+                found, offered = read(folder, spoilt(files, rng, page, swap=n < swaps))
+            except Damaged:
+                ends[f"{what}: damaged"] += 1
+            except TrimtabError as error:
+                ends[f"{what}: {type(error).__name__}"] += 1
+            else:
+                good = found == lines and set(offered) <= saved
+                ends[f"{what}: {'harmless' if good else 'WRONG'}"] += 1
     return ends

@@ -128,6 +128,19 @@ def test_figures_follow_the_screen_and_the_paper(chromium: Browser, made: Path) 
         assert seen.page.pdf(format="A4").startswith(b"%PDF")
 
 
+def test_a_page_is_light(made: Path) -> None:
+    assert made.stat().st_size < 2.2e6  # plotly's script alone has 4.8 MB before it is packed
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_a_browser_that_cannot_unpack_shows_words(chromium: Browser, made: Path) -> None:
+    with visit(chromium, made, size=NARROW, init="delete window.DecompressionStream") as seen:
+        seen.page.wait_for_selector("html[data-drawn=no]", state="attached")
+        shown = seen.page.locator("#worth .drawn").first
+        assert "Loss saved against staying put." in shown.inner_text()
+
+
 @needs_chromium
 @pytest.mark.slow
 def test_without_scripts_words_stand_in(chromium: Browser, made: Path) -> None:

@@ -23,7 +23,7 @@ from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
-from trimtab.live.store.session import Place, Read, Session
+from trimtab.live.store.session import MakeRow, Place, Read, Session
 from trimtab.live.store.snapshot_table import Snapshot
 
 SNAPSHOT_EVERY = 500  # events
@@ -111,7 +111,14 @@ class Follower:
 
     # Adding.
 
-    def act(self, plan: Plan, signed: dict[str, str], *, fresh: bool = False) -> tuple[Event, ...]:
+    def act(
+        self,
+        plan: Plan,
+        signed: dict[str, str],
+        *,
+        fresh: bool = False,
+        beside: MakeRow | None = None,
+    ) -> tuple[Event, ...]:
         """Plan, append and follow; no event if there is nothing to do.
 
         The plan is made on what is known, and its events are appended if that was all there is. If
@@ -121,6 +128,7 @@ class Follower:
             plan: what is to be appended.
             signed: what every payload has beside it.
             fresh: whether to read what is new before the first plan, because planning is dear.
+            beside: gives the row that is written with the events.
         """
         with self.turn():
             self._step("received")
@@ -131,10 +139,11 @@ class Follower:
                 drafts = make(self.read)
             if not drafts:
                 return ()
-            events = self.journal.append(self.name, *drafts, after=self.projection.place)
+            place = self.projection.place
+            events = self.journal.append(self.name, *drafts, after=place, beside=beside)
             while not events:
                 self.follow()  # an `amend` takes long, and is not for the lock
-                alone = self.journal.decide(self.name, partial(self._alone, make))
+                alone = self.journal.decide(self.name, partial(self._alone, make, beside))
                 if alone is not None:
                     events = alone
                     break
@@ -143,14 +152,16 @@ class Follower:
             self._step("folded")
             return events
 
-    def _alone(self, make: Make, session: Session) -> tuple[Event, ...] | None:
+    def _alone(
+        self, make: Make, beside: MakeRow | None, session: Session
+    ) -> tuple[Event, ...] | None:
         """Read what is new, plan and append while nobody else can; None if it would take long."""
         new = list(session.events(after=self.projection.place))
         if any(event.kind == "amend" for event in new):
             return None
         self.projection.extend(new, self._amended)
         drafts = make(session.events)
-        return session.append(*drafts) if drafts else ()
+        return session.append(*drafts, beside=beside) if drafts else ()
 
     def _tried(self, make: Make) -> list[Draft]:
         """What the plan amounts to by what is known, nothing if it cannot be made without reading.

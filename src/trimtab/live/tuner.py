@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +30,7 @@ from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import recorded
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.status import Status, status_of
-from trimtab.live.store.database import Step
+from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
@@ -116,6 +117,8 @@ class Tuner:
             self.close()
             raise
 
+    _row: Callable[[Any], Beside] | None = None
+
     @classmethod
     def existing(
         cls,
@@ -169,6 +172,21 @@ class Tuner:
         state = self._projection.tuner_state
         return f"<Tuner {self.name!r}: {state.round:,} rounds, {state.changes:,} moves>"
 
+    def beside(self, row: Callable[[Any], Beside]) -> Self:
+        """This tuner, with a row of another table of the store written in the transaction of calls.
+
+        Both are there, or neither. No row is written if a call changes nothing.
+
+        Args:
+            row: gives the row when it gets what the verb will answer: a Decision, a Receipt, a
+                number, or None. It may be asked several times.
+
+        Verbs raise `Taken` if there is a row of the same key, and change nothing.
+        """
+        other = copy(self)
+        other._row = row
+        return other
+
     # The two verbs.
 
     def ask(self, client_id: str | None = None, *, actor: str | None = None) -> Decision:
@@ -186,7 +204,7 @@ class Tuner:
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
         with self._follower.turn():
-            events = self._act(plan, actor, fresh=True)
+            events = self._act(plan, actor, fresh=True, answer=self._first_decision)
             if events:
                 event = events[0]
             else:
@@ -237,10 +255,13 @@ class Tuner:
             known = history.known(tuner_state, number, read, self.name)
             return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
-        events = self._act(plan, actor)
+        def receipt(events: tuple[Event, ...]) -> Receipt:
+            return Receipt(id=decision_id, events=tuple(event.number for event in events))
+
+        events = self._act(plan, actor, answer=receipt)
         if correct:
             self._follower.amend()
-        return Receipt(id=decision_id, events=tuple(event.number for event in events))
+        return receipt(events)
 
     # People.
 
@@ -326,7 +347,9 @@ class Tuner:
         with self._follower.turn():
             spec, at = self._projection.tuner_state.spec, self._follower.stamp()
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
-            self._journal.append(self.name, *drafts)
+            row = self._row
+            beside = None if row is None else (lambda events: row(rows))
+            self._journal.append(self.name, *drafts, beside=beside)
             self._follower.follow()
         return rows
 
@@ -396,10 +419,21 @@ class Tuner:
     # How every call goes.
 
     def _act(
-        self, plan: Plan, actor: str | None = None, why: str | None = None, *, fresh: bool = False
+        self,
+        plan: Plan,
+        actor: str | None = None,
+        why: str | None = None,
+        *,
+        fresh: bool = False,
+        answer: Callable[[tuple[Event, ...]], Any] = lambda events: None,
     ) -> tuple[Event, ...]:
-        """The events that a plan amounts to, appended; none if there is nothing to do."""
-        return self._follower.act(plan, self._signed(actor, why), fresh=fresh)
+        """The events that a plan amounts to, appended; none if there is nothing to do.
+
+        `answer` is what the verb answers when these events are appended.
+        """
+        row = self._row
+        beside = None if row is None else (lambda events: row(answer(events)))
+        return self._follower.act(plan, self._signed(actor, why), fresh=fresh, beside=beside)
 
     def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
         """Who is behind an event, and why, as its payload says it."""
@@ -413,6 +447,12 @@ class Tuner:
         if decision_id == "last" and newest:
             return newest
         return number_of(self.name, decision_id)
+
+    def _first_decision(self, events: tuple[Event, ...]) -> Decision:
+        """The decision that is about to be appended."""
+        tuner_state = self._projection.tuner_state
+        state = events[0].payload.get("state", tuner_state.state)
+        return decision_of(tuner_state.spec, events[0], state)
 
     def _decision(self, event: Event) -> Decision:
         tuner_state = self._projection.tuner_state

@@ -1,15 +1,17 @@
 """Reports as one HTML file: nothing fetched, readable on a phone and on paper.
 
 The pieces are strings of HTML; text that goes into them is escaped here. A page with figures
-carries plotly's script inside itself; one without has no script at all.
+carries plotly's script inside itself, compressed; one without has no script at all.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -115,17 +117,31 @@ def scripts(body: str) -> str:
     """What draws the figures of a body, if it has any: plotly's script and ours."""
     if DRAWN not in body:
         return ""
+    return (
+        f'<script type="application/gzip" id="plotly">{_packed_plotly()}</script>'
+        f"<script>{_script('unpack.js')}</script><script>{drawing_script()}</script>"
+    )
+
+
+@cache
+def _packed_plotly() -> str:
+    """Plotly's script as its wheel has it, compressed: 2.0 MB of letters instead of 4.8."""
     from plotly.offline import get_plotlyjs
 
-    return f"<script>{get_plotlyjs()}</script><script>{drawing_script()}</script>"
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
 
 
 def drawing_script() -> str:
     """The script that draws every figure of a page in the colours of the reader's screen."""
-    source = files("trimtab.plot").joinpath("draw.js").read_text(encoding="utf-8")
-    return source.replace("/*CONFIG*/{}", json.dumps(CONFIG)).replace(
-        "/*DARK*/{}", json.dumps(DARK)
+    return (
+        _script("draw.js")
+        .replace("/*CONFIG*/{}", json.dumps(CONFIG))
+        .replace("/*DARK*/{}", json.dumps(DARK))
     )
+
+
+def _script(name: str) -> str:
+    return files("trimtab.plot").joinpath(name).read_text(encoding="utf-8")
 
 
 def heading(text: str) -> str:

@@ -12,8 +12,9 @@ Statements are written with `?` for every argument.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
@@ -30,6 +31,23 @@ T = TypeVar("T")
 
 # Where an append can be interrupted, in this order; the two in the middle once per new event.
 STEPS = ("before begin", "before insert", "after insert", "before commit", "after commit")
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A row of another table of the store: it and the events are written, or neither is.
+
+    Its key must be new, otherwise the append raises `Taken`. So what was done is recorded with its
+    effect: an answer under a key for its repetitions, for example.
+    """
+
+    table: str
+    values: Mapping[str, str | int | bytes]  # by column
+
+    @property
+    def columns(self) -> str:
+        """The names of the columns, for a statement."""
+        return ", ".join(self.values)
 
 
 class Execute(Protocol):
@@ -68,10 +86,13 @@ class Database(Protocol):
         service. An interrupt at its very beginning could leave the lock to the garbage collector.
         """
 
-    def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:
+    def advance(
+        self, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+    ) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and durable.
 
-        Otherwise, or if others write for longer than PATIENCE, nothing is written.
+        Otherwise, or if others write for longer than PATIENCE, nothing is written. Nor if the row
+        beside them is there already: that is `Taken`.
         """
 
     def complaint(self, *, full: bool) -> str | None:

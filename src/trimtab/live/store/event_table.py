@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trimtab.live.store.database import Execute
+from trimtab.live.store.database import Beside, Execute
 from trimtab.live.store.event import GENESIS, Event, microseconds, unsealed
-from trimtab.live.store.faults import Damaged
+from trimtab.live.store.faults import Damaged, Taken
 from trimtab.live.store.head import Head, head_of
 
 PAGE = 500  # events read at a time
@@ -24,13 +24,29 @@ MOVE = (
 INSERT = f"INSERT INTO trimtab_events (tuner, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
-def advance(execute: Execute, old: Head, new: Head, events: Sequence[Event]) -> bool:
-    """Append the events and move the head, inside a transaction, if the list ends at `old`."""
+def advance(
+    execute: Execute, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+) -> bool:
+    """Append the events and move the head, inside a transaction, if the list ends at `old`.
+
+    Raises:
+        Taken: the row beside them is there already; the transaction must not be committed.
+    """
     if not execute(MOVE, new.events, new.digest, new.seal, old.id, old.events, old.digest):
         return False
     for event in events:
         execute(INSERT, old.id, *row_of(event))
+    if beside is not None:
+        marks = ", ".join("?" * len(beside.values))
+        sql = f"INSERT INTO {beside.table} ({beside.columns}) VALUES ({marks}) "
+        if not execute(sql + "ON CONFLICT DO NOTHING RETURNING 1", *beside.values.values()):
+            raise taken(beside)
     return True
+
+
+def taken(beside: Beside) -> Taken:
+    """The error of a row that is there already."""
+    return Taken(f"{beside.table} has a row of this key already; nothing was written")
 
 
 def row_of(event: Event) -> tuple[object, ...]:

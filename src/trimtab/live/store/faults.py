@@ -5,11 +5,13 @@
     TrimtabError
         Damaged          what is stored is not what was written: restore, or export the rest
         Unavailable      the store cannot be used now: the same call may work later
+        Conflict
+            Taken        a row that was to be written with events is there already
 """
 
 from __future__ import annotations
 
-from trimtab.errors import TrimtabError
+from trimtab.errors import Conflict, TrimtabError
 
 
 class Damaged(TrimtabError):
@@ -18,6 +20,10 @@ class Damaged(TrimtabError):
 
 class Unavailable(TrimtabError):
     """The store cannot be reached or written now; the same call may work later."""
+
+
+class Taken(Conflict):
+    """The row that was to be written with the events is there already; nothing was written."""
 
 
 class SnapshotIgnored(UserWarning):

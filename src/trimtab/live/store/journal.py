@@ -22,7 +22,7 @@ from trimtab.live.store.database import FORMAT, Database, Execute, Row
 from trimtab.live.store.event import GENESIS, Draft, Event, word
 from trimtab.live.store.faults import Damaged
 from trimtab.live.store.head import Head
-from trimtab.live.store.session import Place, Session, sealed
+from trimtab.live.store.session import MakeRow, Place, Session, sealed
 from trimtab.live.store.snapshot_table import Snapshot
 
 T = TypeVar("T")
@@ -101,7 +101,11 @@ class Journal:
     # Events.
 
     def append(
-        self, tuner: str, *drafts: Draft, after: Event | Snapshot | None = None
+        self,
+        tuner: str,
+        *drafts: Draft,
+        after: Event | Snapshot | None = None,
+        beside: MakeRow | None = None,
     ) -> tuple[Event, ...]:
         """The events, in order and acknowledged; either all are written, or none.
 
@@ -114,21 +118,24 @@ class Journal:
             after: the last event of the list; nothing is written, and no event given, if others
                 have followed it meanwhile. So who has read everything decides alone, and waits
                 for nobody. Drafts have no keys then.
+            beside: gives a row of another table that is written with these events or not at all;
+                it is not asked for if no event is new.
 
         Raises:
-            Conflict: a key was used for something else.
+            Conflict: a key was used for something else, or (`Taken`) that of the row beside them.
             Unavailable: nobody knows whether it was written; append the same again.
         """
         if not drafts:
             raise InvalidInput("there is nothing to append; give at least one draft")
         if after is None:
-            return self.decide(tuner, lambda session: session.append(*drafts))
+            return self.decide(tuner, lambda session: session.append(*drafts, beside=beside))
         self.refuse_forked()
         with self._thread:
             id = self._ids.get(tuner) or self._known(tuner).id
             old = Head(id, tuner, after.number, after.digest)
             events, _ = sealed(old, drafts, {})
-            if self._database.advance(old, old.after(events), events):
+            row = None if beside is None else beside(tuple(events))
+            if self._database.advance(old, old.after(events), events, row):
                 return tuple(events)
             return ()
 

@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store import event_table
 from trimtab.live.store.address import Address
-from trimtab.live.store.database import FORMAT, PATIENCE, Execute, Row, Step
+from trimtab.live.store.database import FORMAT, PATIENCE, Beside, Execute, Row, Step
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.fork import keep_from_children
@@ -55,12 +55,11 @@ CREATION = 8388254863  # an advisory lock: two processes do not create the same 
 
 
 IDLE = psycopg.pq.TransactionStatus.IDLE
-ADVANCE = """WITH head AS (
-    UPDATE trimtab_tuners SET events = ?, digest = ?, seal = ?
-    WHERE id = ? AND events = ? AND digest = ? RETURNING id
-)
-INSERT INTO trimtab_events (tuner, number, kind, at, key, payload, digest)
-SELECT head.id, e.* FROM head, unnest(
+# One statement appends: it moves the head if that is where it was, and inserts what follows it.
+MOVE = f"WITH head AS ({event_table.MOVE})"
+INSERT = f" INSERT INTO trimtab_events (tuner, {event_table.COLUMNS}) SELECT head.id, "
+ONE = "?::bigint, ?::text, ?::bigint, ?::text, ?::text, ?::bytea FROM head RETURNING number"
+MANY = """e.* FROM head, unnest(
     ?::bigint[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::bytea[]
 ) e RETURNING number"""
 
@@ -213,7 +212,9 @@ class PostgresDatabase:
                     self._execute("ROLLBACK")
                 raise
 
-    def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:
+    def advance(
+        self, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+    ) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and durable.
 
         It is one statement, and sending it twice does no harm: the second finds the list moved. So
@@ -221,8 +222,7 @@ class PostgresDatabase:
         """
         self._refuse()
         self.step("before begin")
-        columns = [list(column) for column in zip(*map(event_table.row_of, events), strict=True)]
-        values = (new.events, new.digest, new.seal, old.id, old.events, old.digest, *columns)
+        sql, values = _advance(old, new, events, beside)
         for _ in events:
             self.step("before insert")
         for _ in events:
@@ -231,9 +231,13 @@ class PostgresDatabase:
         with self._translated():
             connection = self._connection
             try:
-                done = bool(self._revive(ADVANCE, *values))
+                done = bool(self._revive(sql, *values))
             except psycopg.errors.LockNotAvailable:  # somebody decides under a lock
                 return False
+            except psycopg.errors.UniqueViolation as error:
+                if beside is None or error.diag.table_name != beside.table:
+                    raise
+                raise event_table.taken(beside) from None
             if not done and self._connection is not connection:
                 digest = event_table.digest_of(self._execute, old.id, new.events)
                 done = digest == new.digest
@@ -283,6 +287,27 @@ class PostgresDatabase:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
+
+
+def _advance(
+    old: Head, new: Head, events: Sequence[Event], beside: Beside | None
+) -> tuple[str, tuple[object, ...]]:
+    """The statement that appends, and its values.
+
+    One event is inserted without arrays: the server and psycopg need half as long.
+    """
+    values: tuple[object, ...] = (new.events, new.digest, new.seal, old.id, old.events, old.digest)
+    sql = MOVE
+    if beside is not None:
+        marks = ", ".join("?" * len(beside.values))
+        sql += (
+            f", beside AS (INSERT INTO {beside.table} ({beside.columns}) SELECT {marks} FROM head)"
+        )
+        values += tuple(beside.values.values())
+    if len(events) == 1:
+        return sql + INSERT + ONE, values + event_table.row_of(events[0])
+    rows = zip(*map(event_table.row_of, events), strict=True)
+    return sql + INSERT + MANY, values + tuple(list(column) for column in rows)
 
 
 def _create(execute: Execute) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from trimtab.errors import Conflict, InvalidInput
 from trimtab.live.store import event_table, snapshot_table
-from trimtab.live.store.database import Execute, Step
+from trimtab.live.store.database import Beside, Execute, Step
 from trimtab.live.store.event import Draft, Event
 from trimtab.live.store.faults import Damaged
 from trimtab.live.store.head import Head
 from trimtab.live.store.snapshot_table import Snapshot
 
+MakeRow = Callable[[tuple[Event, ...]], Beside]  # what to write with events, when these are known
 Place = int | Event | Snapshot  # after which to go on reading
 
 
@@ -100,11 +101,11 @@ class Session:
         """The tuner's events from there on, in order, each verified."""
         return events(self._execute, self._head, after=after, store=self._name)
 
-    def append(self, *drafts: Draft) -> tuple[Event, ...]:
+    def append(self, *drafts: Draft, beside: MakeRow | None = None) -> tuple[Event, ...]:
         """The events, in order; they are acknowledged when the session has ended well.
 
         Raises:
-            Conflict: a key was used for something else.
+            Conflict: a key was used for something else, or (`Taken`) that of the row beside them.
         """
         keys = {draft.key for draft in drafts if draft.key is not None}
         known = {e.key: e for e in self.events() if e.key in keys and e.key} if keys else {}
@@ -113,7 +114,8 @@ class Session:
             self._step("before insert")
         if new:
             head = self._head.after(new)
-            if not event_table.advance(self._execute, self._head, head, new):
+            row = None if beside is None else beside(tuple(given))
+            if not event_table.advance(self._execute, self._head, head, new, row):
                 raise Damaged(f"{self._name}: the end of tuner {head.tuner!r} moved under a lock")
             self._head = head
         for _ in new:

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store import event_table, last_ack
-from trimtab.live.store.database import FORMAT, PATIENCE, Execute, Row, Step
+from trimtab.live.store.database import FORMAT, PATIENCE, Beside, Execute, Row, Step
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.file_lock import opened, queue_up, same
@@ -177,13 +177,15 @@ class SqliteDatabase:
             self._moved = last_ack.LastAck(rows[0][0], values[0], values[1])
         return rows
 
-    def advance(self, old: Head, new: Head, events: Sequence[Event]) -> bool:
+    def advance(
+        self, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+    ) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and on the disk."""
 
         def work(execute: Execute) -> bool:
             for _ in events:
                 self.step("before insert")
-            done = event_table.advance(execute, old, new, events)
+            done = event_table.advance(execute, old, new, events, beside)
             for _ in events:
                 self.step("after insert")
             return done
