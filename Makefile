@@ -7,8 +7,10 @@ SYSTEM ?= cache-service
 PROVE ?= play --out proved/$(SYSTEM)
 STAMP := $(VENV)/.built
 CORE := CMakeLists.txt $(wildcard src/core/*)
-# Processes pytest spreads over; 0 runs in this one.
+# Processes pytest spreads over; 0 runs in this one. Each begins with a stretch of its own, so that what a module sets up
+# is set up once, and takes over part of another's when it is done.
 WORKERS ?= auto
+SPREAD = -n $(WORKERS) --dist worksteal
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 100000
 LOCK_ARGS ?=
@@ -38,10 +40,10 @@ demo: $(STAMP)  ## Set up if needed and run the demonstration
 	@$(BIN)/trimtab demo
 
 test: lint  ## Set up if needed and run every check and test
-	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/pytest $(SPREAD) $(PYTEST_ARGS)
 
 test-fast: $(STAMP)  ## The inner loop: what is neither slow nor a whole program
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow" $(addprefix --ignore=,$(SLOW)) $(PYTEST_ARGS) tests
+	$(BIN)/pytest -q $(SPREAD) -m "not slow" $(addprefix --ignore=,$(SLOW)) $(PYTEST_ARGS) tests
 
 fuzz: $(STAMP)  ## Fuzz specs, command lines, damaged stores and the doors of the core
 	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/live/test_*fuzz.py tests/live/spec/test_*fuzz.py tests/core/test_core.py

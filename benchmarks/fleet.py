@@ -13,6 +13,7 @@ pgbench inserts one row per transaction with as many clients, on the same server
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import re
@@ -136,16 +137,43 @@ class Replica:
         raise SystemExit(f"a replica is not ready: {self._log.read_text()[-2000:]}")
 
 
-def client(number: int, urls: list[str], token: str, tuners: int, end: float, notes: Notes) -> None:
+class Course:
+    """How far the campaign is; all processes share it."""
+
+    def __init__(self) -> None:
+        self._end, self._told = FORK.Value("d", math.inf), FORK.Value("q", 0)
+
+    def over(self, grace: float = 0.0) -> bool:
+        """Whether it is over, and these seconds too."""
+        return time.monotonic() > self._end.value + grace
+
+    def finish(self) -> None:
+        """It is over."""
+        self._end.value = time.monotonic()
+
+    def acknowledged(self) -> None:
+        """One more tell is."""
+        with self._told.get_lock():
+            self._told.value += 1
+
+    @property
+    def told(self) -> int:
+        """How many tells were acknowledged."""
+        return int(self._told.value)
+
+
+def client(
+    number: int, urls: list[str], token: str, tuners: int, course: Course, notes: Notes
+) -> None:
     """Ask and tell until the end, through whichever replica answers."""
     rng, at = random.Random(number), number
     numbers = np.random.default_rng(number)
-    while time.monotonic() < end:
+    while not course.over():
         name = f"t{rng.randrange(tuners)}"
-        while time.monotonic() < end:
+        while not course.over():
             at += 1
             try:
-                with_client(urls[at % len(urls)], name, token, number, numbers, notes, end)
+                with_client(urls[at % len(urls)], name, token, number, numbers, notes, course)
                 break
             except Unavailable:
                 notes.unavailable += 1
@@ -153,12 +181,12 @@ def client(number: int, urls: list[str], token: str, tuners: int, end: float, no
 
 
 def process(
-    numbers: list[int], urls: list[str], token: str, tuners: int, end: float, answer: Connection
+    numbers: list[int], urls: list[str], token: str, tuners: int, course: Course, answer: Connection
 ) -> None:
     """Several clients in a process of their own, as programs are; it sends what they saw."""
     notes = [Notes() for _ in numbers]
     threads = [
-        threading.Thread(target=client, args=(n, urls, token, tuners, end, seen))
+        threading.Thread(target=client, args=(n, urls, token, tuners, course, seen))
         for n, seen in zip(numbers, notes, strict=True)
     ]
     for thread in threads:
@@ -179,7 +207,7 @@ def with_client(
     number: int,
     rng: np.random.Generator,
     notes: Notes,
-    end: float,
+    course: Course,
 ) -> None:
     """One round of one tuner."""
     if (number, url) not in POOL:
@@ -200,12 +228,13 @@ def with_client(
             tuner.tell(decision.id, metrics)
         except Unavailable:
             notes.unavailable += 1
-            if time.monotonic() > end + GRACE:
+            if course.over(GRACE):
                 return
             time.sleep(0.05)
             continue
         notes.tell_seconds.append(time.perf_counter() - begin)
         notes.told.append((name, decision.id, latency))
+        course.acknowledged()
         return
 
 
@@ -241,13 +270,18 @@ def pgbench(server: Server, clients: int, seconds: int) -> tuple[float, float]:
 
 
 def trouble(
-    server: Server, replicas: list[Replica], end: float, kill_every: float, restart_every: float
+    server: Server, replicas: list[Replica], course: Course, options: argparse.Namespace
 ) -> Counter[str]:
-    """Kill replicas and restart the server until the end."""
+    """Kill replicas and restart the server, for as long as is asked for and until enough is told.
+
+    In the last three seconds nothing is killed.
+    """
     rng, done = random.Random(7), Counter[str]()
+    kill_every, restart_every = options.kill_every, options.restart_every
     kill = time.monotonic() + kill_every / 2
     restart = time.monotonic() + restart_every
-    while time.monotonic() < end - 3.0:
+    end = time.monotonic() + options.seconds - 3.0
+    while time.monotonic() < end or course.told < options.least:
         time.sleep(0.1)
         if time.monotonic() > kill:
             replica = rng.choice(replicas)
@@ -260,6 +294,8 @@ def trouble(
             server.start()
             done["server restarts"] += 1
             restart = time.monotonic() + restart_every * rng.uniform(0.5, 1.5)
+    time.sleep(3.0)
+    course.finish()
     return done
 
 
@@ -323,7 +359,7 @@ def run(options: Any) -> dict[str, Any]:
             replica.start()
         for replica in replicas:
             replica.wait()
-        end = time.monotonic() + options.seconds
+        course = Course()
         urls = [replica.url for replica in replicas]
         began = time.monotonic()
         pipes = []
@@ -331,11 +367,11 @@ def run(options: Any) -> dict[str, Any]:
             numbers = list(range(first, min(first + AT_ONCE, options.clients)))
             receive, send = FORK.Pipe(duplex=False)
             FORK.Process(
-                target=process, args=(numbers, urls, token, options.tuners, end, send)
+                target=process, args=(numbers, urls, token, options.tuners, course, send)
             ).start()
             send.close()
             pipes.append(receive)
-        done = trouble(server, replicas, end, options.kill_every, options.restart_every)
+        done = trouble(server, replicas, course, options)
         notes: list[Notes] = [seen for pipe in pipes for seen in pipe.recv()]
         elapsed = time.monotonic() - began
         cpu = sum(replica.cpu() for replica in replicas)
@@ -367,7 +403,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     for name, default in (
         ("tuners", 1000), ("replicas", 3), ("clients", 32), ("seconds", 300), ("kill-every", 10),
-        ("restart-every", 60), ("pgbench", 10),
+        ("restart-every", 60), ("pgbench", 10), ("least", 0),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args(arguments)

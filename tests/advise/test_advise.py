@@ -253,16 +253,16 @@ def test_an_adversary_plays_the_same_losses_against_both() -> None:
 
 
 def test_rows_are_what_the_constructors_make(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "WORK", 0.8)
+    monkeypatch.setattr(simulation, "WORK", 0.2)
     problem, start = tt.Problem(ring(3), move_cost=1.0), np.array([0.2, 0.2, 0.8])
-    advice = theory.advise(problem, 40, start=start, seed=4)
-    asked = situation(problem, 40, start=start, seed=4)
+    advice = theory.advise(problem, 20, start=start, seed=4)
+    asked = situation(problem, 20, start=start, seed=4)
     for name in ("FixedState", "SteadyGraphLinUCB", "LazyGraphLinUCB"):
         runs = []
         for n in range(advice.worlds):
             policy = getattr(tt, name)(problem, start=start)
             noise = np.random.default_rng((4, 13, n))
-            runs.append(tt.play(policy, world_number(n, asked, 40), horizon=40, seed=noise))
+            runs.append(tt.play(policy, world_number(n, asked, 20), horizon=20, seed=noise))
         row, first = advice.row(name), [trace.regret for trace in runs]
         if name == "FixedState":
             assert row.cost == pytest.approx(np.mean(first))
@@ -323,7 +323,7 @@ def test_nothing_to_be_saved() -> None:
 
 
 def test_dear_moves_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "WORK", 1.5)
+    monkeypatch.setattr(simulation, "WORK", 0.4)
     problem = tt.Problem(ring(3), move_cost=1000.0)
     advice = theory.advise(problem, 100)
     assert advice.variant == "FixedState"
@@ -332,7 +332,7 @@ def test_dear_moves_are_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_bad_start_is_worth_leaving(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "WORK", 1.5)
+    monkeypatch.setattr(simulation, "WORK", 0.4)
     problem = tt.Problem(ring(3), move_cost=1.0)
     advice = theory.advise(problem, 100, start=[0.0, 1.0, 0.0])
     row = advice.row(advice.variant)

@@ -108,7 +108,7 @@ def test_it_is_in_a_spec() -> None:
 def test_it_is_advised_on_and_the_doctor_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(SPEC, encoding="utf-8")
-    shown = CliRunner().invoke(app, ["doctor", str(path)])
+    shown = CliRunner().invoke(app, ["doctor", str(path), "--horizon", "20"])
     assert shown.exit_code == 0, shown.output
     assert "EveryHundred" in shown.output
 

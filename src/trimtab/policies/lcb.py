@@ -7,7 +7,7 @@ import numpy as np
 from trimtab._core import LocalUpdate
 from trimtab.arrays import Ints
 from trimtab.learn import NodewiseEstimators, Radius
-from trimtab.learn.confidence import BoundConfidence, FixedRadius
+from trimtab.learn.confidence import BoundConfidence, FixedRadius, union
 from trimtab.model.domain import BoundBox
 from trimtab.solve.bound import Bound
 
@@ -47,7 +47,7 @@ def new_local(lcb: LCB, *, effort: float) -> LocalUpdate | None:
         if radius.sigma is None or radius.form != "logdet":
             return None
         sigma, norm = radius.sigma, radius.norm
-        extra = 2.0 * float(np.log(lcb.problem.criteria / radius.delta))
+        extra = union(lcb.problem.criteria, radius.delta)
     elif not isinstance(radius, FixedRadius):
         return None
     return LocalUpdate(
