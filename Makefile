@@ -19,9 +19,11 @@ FLEET ?=
 # What `make sanitize` runs: everything that calls the doors of the core directly.
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
 	tests/sim/test_engine.py tests/learn/test_estimators.py
-# What `make test-fast` leaves out: statistics over many runs, real servers and browsers, whole programs.
+# What `make test-fast` leaves out: statistics over many runs, searches beside brute force, real servers and browsers,
+# whole programs.
 SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/run tests/serve tests/sweeps tests/test_wheel.py \
-	tests/test_system_packages.py $(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
+	tests/test_system_packages.py $(foreach each,audit bounds constrained penalty tolls,tests/solve/test_$(each).py) \
+	$(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
 PIP := $(BIN)/pip -qq
 
 # Everything works on small matrices: BLAS threads would only fight each other.

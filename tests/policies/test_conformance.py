@@ -208,7 +208,7 @@ def drive(policy: Policy, rounds: int, seed: int) -> list[tuple[Array, float, st
 def test_ask_only_reads_and_stays_inside(name: str, problem: tt.Problem) -> None:
     policy = POLICIES[name](problem, start_of(problem), 0)
     rng = np.random.default_rng(1)
-    for _ in range(30):
+    for _ in range(12):
         before = policy.snapshot()
         state = policy.ask()
         assert policy.ask() is state
@@ -245,7 +245,7 @@ def test_inputs_are_not_changed_or_kept(name: str, problem: tt.Problem) -> None:
 @problems
 def test_same_seed_same_path(name: str, problem: tt.Problem) -> None:
     one, two = (POLICIES[name](problem, start_of(problem), 3) for _ in range(2))
-    for left, right in zip(drive(one, 40, 7), drive(two, 40, 7), strict=True):
+    for left, right in zip(drive(one, 20, 7), drive(two, 20, 7), strict=True):
         np.testing.assert_array_equal(left[0], right[0])
         assert left[1:] == right[1:]
     assert same(one.snapshot(), two.snapshot())
@@ -347,13 +347,12 @@ def test_a_refused_call_changes_nothing(name: str, problem: tt.Problem) -> None:
 
 
 @policies
-@pytest.mark.parametrize("call", BAD)
-def test_every_bad_call_is_refused(name: str, call: str) -> None:
+def test_every_bad_call_is_refused_before_the_first_round(name: str) -> None:
     problem = PROBLEMS["quadratic path"]()
     policy = POLICIES[name](problem, start_of(problem), 0)
-    message, act = BAD[call]
-    with pytest.raises(tt.InvalidInput, match=message):
-        act(policy, start_of(problem))
+    for message, act in BAD.values():
+        with pytest.raises(tt.InvalidInput, match=message):
+            act(policy, start_of(problem))
 
 
 @pytest.mark.slow

@@ -47,8 +47,8 @@ from trimtab.sweeps.store import Store
 
 add = Store.add
 
-def until_enough(self, outcomes):
-    add(self, outcomes)
+def until_enough(self, *arguments):
+    add(self, *arguments)
     while len(self.done()) >= int(sys.argv[2]):  # it is killed before it is done
         time.sleep(1.0)
 
