@@ -1,30 +1,38 @@
 """A fleet under fire: many tuners, several replicas, many clients, and things that are killed.
 
-Replicas are `trimtab serve` processes over one PostgreSQL server; clients are `tt.Client`s, which
-ask and tell tuners at random and note what was acknowledged. Meanwhile replicas are killed
-(SIGKILL) and the server is restarted as after a crash (pg_ctl -m immediate). In the end the journal
-is compared with the notes: no acknowledged call lost, none doubled, no two decisions for one round.
-pgbench inserts one row per transaction with as many clients, on the same server before and after.
+Replicas are `trimtab serve` processes over one PostgreSQL server; clients ask and tell tuners at
+random over HTTP and note what was acknowledged. Meanwhile replicas are killed (SIGKILL) and the
+server is restarted as after a crash (pg_ctl -m immediate). In the end the journal is compared with
+the notes: no acknowledged call lost, none doubled, no two decisions for one round. pgbench inserts
+one row per transaction with as many clients, on the same server before and after.
+
+A client goes to the replica of the tuner's name, as a load balancer that hashes the path would send
+it, and to the others when that one gives no answer; `--scatter 1` goes to any replica every time.
+It speaks HTTP over a socket of its own, so that its share of the cores is as small as pgbench's.
 
     python benchmarks/fleet.py [--tuners 1000] [--replicas 3] [--clients 32] [--seconds 300]
-                               [--kill-every 10] [--restart-every 60]
+                               [--kill-every 10] [--restart-every 60] [--scatter 0]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -42,7 +50,6 @@ from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.opening import open_journal
 from trimtab.live.tuner import Tuner
 from trimtab.serve.access.tokens import Tokens
-from trimtab.serve.client import Client
 from trimtab.serve.server import listening
 from trimtab.serve.tables import Tables
 
@@ -70,7 +77,7 @@ INSERT = (
     "INSERT INTO pgbench_rows (digest, payload) VALUES (md5(random()::text), repeat('x', 250));"
 )
 FORK = get_context("fork")
-AT_ONCE = 4  # clients of one process
+AT_ONCE = 8  # clients of one process
 GRACE = 60.0  # seconds for a tell that got no answer
 TRIMTAB = Path(sys.executable).with_name("trimtab")
 
@@ -94,10 +101,10 @@ class Replica:
             self.port = socket.getsockname()[1]
         self._command = [
             str(TRIMTAB), "serve", "--storage", url, "--port", str(self.port),
-            "--open-tuners", "500", "--connections", "6",
+            "--open-tuners", "500", "--connections", "6", "--rate", "100000",
         ]  # fmt: skip
         self._log = folder / f"replica-{number}.log"
-        self.starts = 0
+        self._ended = 0.0  # CPU seconds of the processes that were killed
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -107,22 +114,20 @@ class Replica:
 
     def start(self) -> None:
         """Start it, without waiting."""
-        self.starts += 1
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
 
     def cpu(self) -> float:
-        """The CPU seconds of the process that runs now."""
-        if self.process is None:
-            return 0.0
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """The CPU seconds of all its processes so far."""
+        return self._ended + (0.0 if self.process is None else seconds_of(self.process.pid))
 
     def kill(self, how: int = signal.SIGKILL) -> None:
         """End it."""
         if self.process is not None:
+            self._ended += seconds_of(self.process.pid)
             self.process.send_signal(how)
             self.process.wait()
+            self.process = None
 
     def wait(self, seconds: float = 120.0) -> None:
         """Wait until it is ready."""
@@ -135,6 +140,59 @@ class Replica:
                 pass
             time.sleep(0.1)
         raise SystemExit(f"a replica is not ready: {self._log.read_text()[-2000:]}")
+
+
+class Line:
+    """A connection to a replica, opened when it is needed."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._port = port
+        token = f"Authorization: Bearer {token}"
+        self._head = f"Host: localhost\r\n{token}\r\nContent-Type: application/json\r\n"
+        self._socket: socket.socket | None = None
+
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The answer's content.
+
+        Raises:
+            Unavailable: there was none, or it says that it may come later.
+        """
+        text = json.dumps(body)
+        request = f"POST {path} HTTP/1.1\r\n{self._head}Content-Length: {len(text)}\r\n\r\n{text}"
+        try:
+            status, content = self._exchanged(request.encode())
+        except OSError as error:
+            self.close()
+            raise Unavailable(str(error)) from None
+        if status == 503:
+            raise Unavailable(content.decode())
+        if status != 200:
+            raise SystemExit(f"{path} {text}: {status} {content.decode()}")
+        return json.loads(content)
+
+    def _exchanged(self, request: bytes) -> tuple[int, bytes]:
+        if self._socket is None:
+            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=60.0)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.sendall(request)
+        head, _, content = self._read(b"", lambda seen: b"\r\n\r\n" in seen).partition(b"\r\n\r\n")
+        length = int(re.findall(rb"content-length: (\d+)", head.lower())[0])
+        return int(head.split(b" ", 2)[1]), self._read(content, lambda seen: len(seen) >= length)
+
+    def _read(self, seen: bytes, enough: Callable[[bytes], bool]) -> bytes:
+        assert self._socket is not None
+        while not enough(seen):
+            more = self._socket.recv(65_536)
+            if not more:
+                raise ConnectionResetError("the replica has ended")
+            seen += more
+        return seen
+
+    def close(self) -> None:
+        """End it; the next request opens it again."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 class Course:
@@ -152,7 +210,7 @@ class Course:
         self._end.value = time.monotonic()
 
     def acknowledged(self) -> None:
-        """One more tell is."""
+        """One more tell is acknowledged."""
         with self._told.get_lock():
             self._told.value += 1
 
@@ -162,87 +220,80 @@ class Course:
         return int(self._told.value)
 
 
-def client(
-    number: int, urls: list[str], token: str, tuners: int, course: Course, notes: Notes
-) -> None:
-    """Ask and tell until the end, through whichever replica answers."""
-    rng, at = random.Random(number), number
-    numbers = np.random.default_rng(number)
-    while not course.over():
-        name = f"t{rng.randrange(tuners)}"
+class Caller:
+    """A client: rounds of tuners at random, and what it saw."""
+
+    def __init__(self, number: int, ports: list[int], token: str, options: Any) -> None:
+        self.notes = Notes()
+        self._number, self._options = number, options
+        self._lines = [Line(port, token) for port in ports]
+        self._rng = random.Random(number)
+
+    def call(self, course: Course) -> None:
+        """Ask and tell until the end."""
         while not course.over():
-            at += 1
+            tuner = self._rng.randrange(self._options.tuners)
+            at = f"/api/v1/tuners/t{tuner}"
+            body: dict[str, Any] = {"client_id": f"c{self._number}"}
+            decision = self._answered(tuner, f"{at}/ask", body, self.notes.ask_seconds, course.over)
+            if decision is None:
+                continue
+            self.notes.asked.append((f"t{tuner}", decision["id"], decision["round"]))
+            metrics = self._measured(decision["values"])
+            body = {"decision_id": decision["id"], "metrics": metrics}
+            late = partial(course.over, GRACE)  # nobody knows whether it was taken: the same again
+            if self._answered(tuner, f"{at}/tell", body, self.notes.tell_seconds, late):
+                self.notes.told.append((f"t{tuner}", decision["id"], metrics["latency"]))
+                course.acknowledged()
+        for line in self._lines:
+            line.close()
+
+    def _measured(self, values: dict[str, float]) -> dict[str, float]:
+        u = math.log(values["ttl"] / 30.0) / math.log(100.0)
+        latency = 80 + 90 * (u - 0.7) ** 2 + 40 * values["mix"] ** 2 + self._rng.gauss(0, 1)
+        return {"latency": latency, "misses": 0.3 - 0.2 * u + self._rng.gauss(0, 0.01)}
+
+    def _answered(
+        self,
+        tuner: int,
+        path: str,
+        body: dict[str, Any],
+        seconds: list[float],
+        over: Callable[[], bool],
+    ) -> Any:
+        """The first answer of a replica; None if there was none before the end."""
+        at = self._rng.randrange(len(self._lines)) if self._options.scatter else tuner
+        begin, pause = time.perf_counter(), 0.01
+        while not over():
             try:
-                with_client(urls[at % len(urls)], name, token, number, numbers, notes, course)
-                break
+                answer = self._lines[at % len(self._lines)].post(path, body)
+                seconds.append(time.perf_counter() - begin)
+                return answer
             except Unavailable:
-                notes.unavailable += 1
-                time.sleep(0.05)
+                self.notes.unavailable += 1
+                at += 1
+                time.sleep(pause * self._rng.uniform(0.5, 1.5))
+                pause = min(2 * pause, 0.5)
+        return None
 
 
 def process(
-    numbers: list[int], urls: list[str], token: str, tuners: int, course: Course, answer: Connection
+    numbers: list[int],
+    ports: list[int],
+    token: str,
+    options: Any,
+    course: Course,
+    answer: Connection,
 ) -> None:
     """Several clients in a process of their own, as programs are; it sends what they saw."""
-    notes = [Notes() for _ in numbers]
-    threads = [
-        threading.Thread(target=client, args=(n, urls, token, tuners, course, seen))
-        for n, seen in zip(numbers, notes, strict=True)
-    ]
+    callers = [Caller(n, ports, token, options) for n in numbers]
+    threads = [threading.Thread(target=caller.call, args=(course,)) for caller in callers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    answer.send(notes)
+    answer.send(([caller.notes for caller in callers], time.process_time()))
     answer.close()
-
-
-POOL: dict[tuple[int, str], httpx.HTTPTransport] = {}
-
-
-def with_client(
-    url: str,
-    name: str,
-    token: str,
-    number: int,
-    rng: np.random.Generator,
-    notes: Notes,
-    course: Course,
-) -> None:
-    """One round of one tuner."""
-    if (number, url) not in POOL:
-        POOL[number, url] = Kept(verify=False)  # no TLS here: the certificates take 16 ms to read
-    transport = POOL[number, url]
-    tuner = Client(url, tuner=name, token=token, tries=1, timeout=60.0, transport=transport)
-    begin = time.perf_counter()
-    decision = tuner.ask(f"c{number}")
-    notes.ask_seconds.append(time.perf_counter() - begin)
-    notes.asked.append((name, decision.id, decision.round))
-    ttl, mix = decision.values["ttl"], decision.values["mix"]
-    u = np.log(ttl / 30.0) / np.log(100.0)
-    latency = float(80 + 90 * (u - 0.7) ** 2 + 40 * mix**2 + rng.normal())
-    metrics = {"latency": latency, "misses": float(0.3 - 0.2 * u + 0.01 * rng.normal())}
-    while True:  # the same tell, until it is acknowledged: nobody knows whether it was taken
-        begin = time.perf_counter()
-        try:
-            tuner.tell(decision.id, metrics)
-        except Unavailable:
-            notes.unavailable += 1
-            if course.over(GRACE):
-                return
-            time.sleep(0.05)
-            continue
-        notes.tell_seconds.append(time.perf_counter() - begin)
-        notes.told.append((name, decision.id, latency))
-        course.acknowledged()
-        return
-
-
-class Kept(httpx.HTTPTransport):
-    """A transport that stays open when a client is closed."""
-
-    def close(self) -> None:
-        """Nothing: it is used again."""
 
 
 def pgbench(server: Server, clients: int, seconds: int) -> tuple[float, float]:
@@ -301,10 +352,13 @@ def trouble(
 
 def verdict(url: str, tuners: int, notes: list[Notes]) -> dict[str, int]:
     """The journal beside what was acknowledged."""
-    told: dict[tuple[str, str], float] = {}
+    told: dict[str, dict[str, float]] = {}
+    asked: dict[str, set[str]] = {}
     for each in notes:
-        told |= {(name, id): latency for name, id, latency in each.told}
-    asked = {(name, id) for each in notes for name, id, _ in each.asked}
+        for name, id, latency in each.told:
+            told.setdefault(name, {})[id] = latency
+        for name, id, _ in each.asked:
+            asked.setdefault(name, set()).add(id)
     found = Counter[str]()
     with open_journal(url, read_only=True) as journal:
         for n in range(tuners):
@@ -320,14 +374,30 @@ def verdict(url: str, tuners: int, notes: list[Notes]) -> dict[str, int]:
                     value = payload["metrics"]["latency"][0]
                     measured.setdefault(f"{name}-{payload['decision']}", []).append(value)
             found["rounds decided twice"] += sum(n - 1 for n in rounds.values())
-            found["decisions lost"] += len({id for t, id in asked if t == name} - decided)
-            for (t, id), latency in told.items():
-                if t == name:
-                    values = measured.get(id, [])
-                    found["tells lost"] += latency not in values
-                    found["tells doubled"] += max(len(values) - 1, 0)
-    found["tells acknowledged"], found["asks acknowledged"] = len(told), len(asked)
+            found["decisions lost"] += len(asked.get(name, set()) - decided)
+            for id, latency in told.get(name, {}).items():
+                values = measured.get(id, [])
+                found["tells lost"] += latency not in values
+                found["tells doubled"] += max(len(values) - 1, 0)
+    found["tells acknowledged"] = sum(map(len, told.values()))
+    found["asks acknowledged"] = sum(map(len, asked.values()))
     return dict(found)
+
+
+def seconds_of(process: int) -> float:
+    """The CPU seconds of a process; of its children too, once they have ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of(server: Server, replicas: list[Replica]) -> list[float]:
+    """The CPU seconds of the replicas, and of the server since its last restart."""
+    master = (server.folder / "data" / "postmaster.pid").read_text().split()[0]
+    programs = [master, *Path(f"/proc/{master}/task/{master}/children").read_text().split()]
+    return [sum(each.cpu() for each in replicas), sum(seconds_of(int(pid)) for pid in programs)]
 
 
 def begin(url: str, tuners: int) -> float:
@@ -360,21 +430,22 @@ def run(options: Any) -> dict[str, Any]:
         for replica in replicas:
             replica.wait()
         course = Course()
-        urls = [replica.url for replica in replicas]
+        ports = [replica.port for replica in replicas]
+        before = cpu_of(server, replicas)
         began = time.monotonic()
         pipes = []
         for first in range(0, options.clients, AT_ONCE):
             numbers = list(range(first, min(first + AT_ONCE, options.clients)))
             receive, send = FORK.Pipe(duplex=False)
-            FORK.Process(
-                target=process, args=(numbers, urls, token, options.tuners, course, send)
-            ).start()
+            FORK.Process(target=process, args=(numbers, ports, token, options, course, send)).start()
             send.close()
             pipes.append(receive)
         done = trouble(server, replicas, course, options)
-        notes: list[Notes] = [seen for pipe in pipes for seen in pipe.recv()]
+        heard = [pipe.recv() for pipe in pipes]
+        notes: list[Notes] = [seen for part, _ in heard for seen in part]
         elapsed = time.monotonic() - began
-        cpu = sum(replica.cpu() for replica in replicas)
+        cpu = [after - first for after, first in zip(cpu_of(server, replicas), before, strict=True)]
+        cpu.append(sum(seconds for _, seconds in heard))
         for replica in replicas:
             replica.kill(signal.SIGTERM)
         figures["pgbench after"] = pgbench(server, options.clients, options.pgbench)
@@ -384,15 +455,15 @@ def run(options: Any) -> dict[str, Any]:
             "calls a second": (len(asks) + len(tells)) / elapsed,
             "ask ms (p50, p99)": tuple(1000 * np.quantile(asks, [0.5, 0.99])),
             "tell ms (p50, p99)": tuple(1000 * np.quantile(tells, [0.5, 0.99])),
-            "cores the replicas had": cpu / elapsed,
+            "tells a second": len(tells) / elapsed,
+            "cores: replicas, PostgreSQL, clients": tuple(x / elapsed for x in cpu),
             "calls without an answer": sum(each.unavailable for each in notes),
             **done,
             **verdict(url, options.tuners, notes),
         }
     finally:
         for replica in replicas:
-            if replica.process is not None and replica.process.poll() is None:
-                replica.kill()
+            replica.kill()
         server.remove()
         rmtree(folder)
     return figures
@@ -403,7 +474,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     for name, default in (
         ("tuners", 1000), ("replicas", 3), ("clients", 32), ("seconds", 300), ("kill-every", 10),
-        ("restart-every", 60), ("pgbench", 10), ("least", 0),
+        ("restart-every", 60), ("pgbench", 10), ("scatter", 0), ("least", 0),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args(arguments)
@@ -418,7 +489,7 @@ def main() -> None:
         shown = (
             ", ".join(f"{x:,.1f}" for x in value) if isinstance(value, tuple) else f"{value:,.6g}"
         )
-        print(f"{name:<28}{shown}")
+        print(f"{name:<38}{shown}")
     wrong = ("tells lost", "tells doubled", "decisions lost", "rounds decided twice")
     if any(figures.get(name) for name in wrong):
         raise SystemExit(1)

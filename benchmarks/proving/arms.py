@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,22 +80,60 @@ class Rival:
         """Nothing is open."""
 
 
-class Tuned:
-    """`tt.Tuner` with the spec as it is: its default policy, its guards, a journal in a folder."""
+def only_watching(spec: Spec) -> Spec:
+    """The spec with guardrails that are watched and not learned."""
+    rules = tuple(replace(rule, safety=0.0) for rule in spec.constraints)
+    return replace(spec, constraints=rules)
 
-    def __init__(self, spec: Spec, *, horizon: int, seed: int, folder: Path) -> None:
-        self._tuner = tt.Tuner(spec, storage=f"sqlite:///{folder / 'journal.db'}", seed=seed)
-        self._decision = ""
+
+class Tuned:
+    """`tt.Tuner` with the spec as it is: its default policy, its guards, a journal in a folder.
+
+    Args:
+        spec: what it tunes.
+        horizon: how long; it does not need to know.
+        seed: of its policy.
+        folder: for its journal.
+        name: of the journal.
+        learned: whether guardrails are learned, or only watched.
+        late: windows that it leaves alone before it begins.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        horizon: int,
+        seed: int,
+        folder: Path,
+        name: str = "journal",
+        learned: bool = True,
+        late: int = 0,
+    ) -> None:
+        url = f"sqlite:///{folder / f'{name}.db'}"
+        self._tuner = tt.Tuner(spec if learned else only_watching(spec), storage=url, seed=seed)
+        self._still, self._left, self._decision = spec.values(spec.start), late, ""
 
     def values(self) -> dict[str, float]:
         """The values of its next decision."""
+        if self._left:
+            return self._still
         decision = self._tuner.ask()
         self._decision = decision.id
         return dict(decision.values)
 
     def told(self, metrics: Mapping[str, float]) -> None:
         """Tell the metrics of that decision."""
+        if self._left:
+            self._left -= 1
+            return
         self._tuner.tell(self._decision, metrics)
+
+    def alarms(self) -> list[int]:
+        """The rounds before which the system seemed to have changed, from 1."""
+        rows = self._tuner.history(kinds=["decide"])
+        found = [row.round for row in rows if row.look and row.look["cause"] == "alarm"]
+        return [round for round in found if round is not None]
 
     def close(self) -> None:
         """Close the journal."""
@@ -110,6 +148,7 @@ class Entry:
     make: Callable[..., Arm]  # of a spec, with horizon, seed and folder
     needs: tuple[str, ...] = ()  # packages
     rival: bool = True
+    extra: bool = False  # whether it plays only if it is named
 
     def require(self) -> None:
         """Nothing, if it can play here.
@@ -123,16 +162,23 @@ class Entry:
 
 
 FIXED, OURS = "fixed", "trimtab"
+WATCHING, LATE = "trimtab, guardrail only watched", "trimtab, begun at the change"
 ENTRIES = {
     entry.name: entry
     for entry in (
         Entry(FIXED, Fixed, rival=False),
         Entry(OURS, Tuned, rival=False),
+        Entry(WATCHING, partial(Tuned, name="watching", learned=False), rival=False, extra=True),
         Entry("hill climbing", partial(Rival, kind=rivals.HillClimbing)),
         Entry("Optuna TPE", partial(Rival, kind=rivals.Optuna), ("optuna",)),
         Entry("Optuna CMA-ES", partial(Rival, kind=rivals.OptunaCMA), ("optuna", "cmaes")),
     )
 }
+
+
+def latecomer(change: int) -> Entry:
+    """The tuner that begins, knowing nothing, after the window of a change."""
+    return Entry(LATE, partial(Tuned, name="late", late=change), rival=False)
 
 
 def entries(names: list[str]) -> list[Entry]:

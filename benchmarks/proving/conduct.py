@@ -17,18 +17,27 @@ from trimtab.live import Spec
 
 
 def conduct(
-    system: System, arms: Mapping[str, Arm], *, run: int, windows: int, seed: int
+    system: System,
+    arms: Mapping[str, Arm],
+    *,
+    run: int,
+    windows: int,
+    seed: int,
+    change: int | None = None,
 ) -> Iterator[Window]:
     """The windows of a run as they are played, every arm once before any arm plays again.
 
     Each arm has a lane of its own. The order within a window is shuffled with the seed, so that
-    no arm always follows the same one. Guardrails are not judged yet: `judged` does that.
+    no arm always follows the same one. Guardrails are not judged yet: `judged` does that. After
+    the window `change` every lane has another workload.
     """
     spec, rng = system.spec, np.random.default_rng((seed, run))
     lanes = {name: system.lane(name) for name in arms}
     before = dict.fromkeys(arms, spec.start)
     names, missing, began = list(arms), 0, time.perf_counter()
     for number in range(1, windows + 1):
+        if number - 1 == change:
+            system.change()
         for n in rng.permutation(len(names)):
             name = names[n]
             values = arms[name].values()

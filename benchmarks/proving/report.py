@@ -10,20 +10,38 @@ import numpy as np
 from benchmarks.league.plans import planned
 from benchmarks.proving.arms import ENTRIES, FIXED
 from benchmarks.proving.picture import picture
-from benchmarks.proving.scores import LAST, Score, complete, machine, scores
+from benchmarks.proving.scores import LAST, Score, complete, machine, scores, totals
 from benchmarks.proving.windows import Window
 from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 
+SOON = 100  # windows after a change
 
-def written(windows: Sequence[Window], spec: Spec, folder: Path) -> str:
+
+def written(
+    windows: Sequence[Window],
+    spec: Spec,
+    folder: Path,
+    *,
+    change: int | None = None,
+    alarms: Sequence[str] = (),
+) -> str:
     """The report as text; the folder then has it and a picture.
+
+    Args:
+        windows: all that was played.
+        spec: of the system.
+        folder: for the files.
+        change: the window after which the workload was another one.
+        alarms: what is to be said of the tuner's.
 
     Raises:
         InvalidInput: too little was played for a report.
     """
     folder.mkdir(parents=True, exist_ok=True)
     text = report(windows, spec)
+    if change is not None:
+        text += "\n" + after(windows, change) + "".join(f"\n- {line}" for line in alarms) + "\n"
     (folder / "report.md").write_text(text)
     (folder / "windows.png").write_bytes(picture(windows, spec))
     return text
@@ -62,6 +80,25 @@ def report(windows: Sequence[Window], spec: Spec) -> str:
     drift = "\n".join(f"- {_machine_sentence(run, arms[FIXED])}" for run, arms in runs.items())
     heads = f"# {spec.name}, tuned\n\n{told}\n\n{table(by_run)}\n"
     return f"{heads}\nWhat the machine did, seen in the fixed arm:\n\n{drift}\n"
+
+
+def after(windows: Sequence[Window], change: int) -> str:
+    """What the arms cost a window before and after a change of the workload."""
+    parts = {
+        f"up to window {change}": slice(0, change),
+        f"the next {SOON}": slice(change, change + SOON),
+        "after that": slice(change + SOON, None),
+    }
+    runs = list(complete(windows).values())
+    which = list(parts.values())
+    lines = [_row(["arm", *parts]), "|---|" + "--:|" * len(parts)]
+    for arm in runs[0]:
+        costs = [np.concatenate([totals(run[arm])[part] for run in runs]) for part in which]
+        lines.append(_row([arm, *(f"{x.mean():.3f}" if x.size else "" for x in costs)]))
+    return (
+        f"After window {change} the workload was another one. Loss and price of a window, means "
+        "over the runs:\n\n" + "\n".join(lines) + "\n"
+    )
 
 
 def table(by_run: dict[int, dict[str, Score]]) -> str:

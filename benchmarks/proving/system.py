@@ -31,6 +31,13 @@ class System(Protocol):
     def lane(self, name: str) -> Lane:
         """A new lane, at the start values, warmed up."""
 
+    def change(self) -> None:
+        """Give every lane that is there another workload from its next window on.
+
+        Raises:
+            InvalidInput: it has one workload only.
+        """
+
     def __enter__(self) -> Self:
         """Start whatever it needs."""
 

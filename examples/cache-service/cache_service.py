@@ -21,6 +21,7 @@ from trimtab.live import Spec
 SPEC = Path(__file__).with_name("spec.toml")
 TIMEOUT = 5.0  # seconds of real time after which a window counts as not measured
 WARM_UP = 6  # windows
+OTHER_CHANGES = 60  # of items, each time, once the workload has changed
 
 
 class CacheLane:
@@ -54,13 +55,14 @@ class CacheLane:
             await service.misses.abandon()
             return dict.fromkeys(self._metrics, nan)
         milliseconds = 1000.0 * np.array(measured.latencies)
-        return {
+        found = {
             "latency_mean": float(np.mean(milliseconds)),
             "latency_p95": float(np.quantile(milliseconds, 0.95)),
             "stale_reads": 100.0 * measured.stale / measured.reads,
             "db_time": 1000.0 * (service.misses.busy_time - before) / len(milliseconds),
             "memory": memory,
         }
+        return {name: found[name] for name in self._metrics}
 
 
 class CacheService:
@@ -72,8 +74,9 @@ class CacheService:
         self.spec = Spec.read(SPEC)
         self._rows = rows
         self._load = Load(rows=rows, requests=requests, seed=seed)
+        self._other = Load(rows=rows, requests=requests, seed=seed + 1, changes=OTHER_CHANGES)
         self._stack = ExitStack()
-        self._lanes = 0
+        self._lanes: list[CacheLane] = []
 
     def __enter__(self) -> Self:
         """Start PostgreSQL.
@@ -98,11 +101,11 @@ class CacheService:
 
     def lane(self, name: str) -> CacheLane:
         """A new lane, at the start values, warmed up; the name is for people."""
-        self._lanes += 1
-        socket = self._stack.enter_context(redis_server(self._folder, f"redis{self._lanes}"))
+        number = len(self._lanes) + 1
+        socket = self._stack.enter_context(redis_server(self._folder, f"redis{number}"))
         cache = Redis(unix_socket_path=str(socket))
         self._stack.callback(lambda: self._runner.run(cache.aclose()))
-        items = Items(self._connections, f"items{self._lanes}")
+        items = Items(self._connections, f"items{number}")
         self._runner.run(items.create(self._rows))
         metrics = [*(each.name for each in self.spec.objectives), *self.spec.metrics]
         lane = CacheLane(
@@ -111,4 +114,10 @@ class CacheService:
         start = self.spec.values(self.spec.start)
         for _ in range(WARM_UP):
             lane.window(start)
+        self._lanes.append(lane)
         return lane
+
+    def change(self) -> None:
+        """Other items are popular from the next window on, and items change far more often."""
+        for lane in self._lanes:
+            lane.load = self._other

@@ -12,6 +12,7 @@ from typing import Self
 from pipeline import KEPT, MEM_LEVEL, Pipeline, Settings, Tally
 from records import records
 
+from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 
 SPEC = Path(__file__).with_name("spec.toml")
@@ -43,6 +44,10 @@ class LogShipper:
         for _ in range(WARM_UP):
             lane.window(self.spec.values(self.spec.start))
         return lane
+
+    def change(self) -> None:
+        """Refused: it has one workload."""
+        raise InvalidInput("the log shipper has one workload only; leave out --change")
 
     def __enter__(self) -> Self:
         """Nothing to start: pipelines begin with their lanes."""

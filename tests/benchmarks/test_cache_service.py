@@ -99,6 +99,14 @@ def test_a_longer_ttl_gives_more_stale_reads_and_less_for_the_database(
 
 
 @SERVERS
+def test_after_a_change_of_the_workload_more_reads_are_stale(system: CacheService) -> None:
+    lane, values = system.lane("changing"), start(system) | {"ttl": 100.0}
+    before = means(lane, values)
+    system.change()
+    assert means(lane, values)["stale_reads"] > 2.0 * before["stale_reads"] + 1.0
+
+
+@SERVERS
 def test_the_memory_limit_reaches_redis(system: CacheService) -> None:
     lane = system.lane("memory")
     for limit in (3.0, 7.5):

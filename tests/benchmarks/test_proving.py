@@ -16,7 +16,18 @@ import pytest
 
 from benchmarks.league import plans
 from benchmarks.proving import windows as raw
-from benchmarks.proving.arms import ENTRIES, FIXED, Arm, Fixed, Rival, Tuned, entries
+from benchmarks.proving.arms import (
+    ENTRIES,
+    FIXED,
+    LATE,
+    OURS,
+    WATCHING,
+    Arm,
+    Fixed,
+    Rival,
+    Tuned,
+    entries,
+)
 from benchmarks.proving.command import main
 from benchmarks.proving.conduct import conduct, judged
 from benchmarks.proving.record import BLOCK, record, tour
@@ -31,7 +42,7 @@ from trimtab.live import Spec
 
 ROOT = Path(__file__).parents[2]
 
-SPEC = Spec.parse("""
+TEXT = """
 name = "fake"
 baseline_observations = 3
 [knobs.threads]
@@ -60,7 +71,8 @@ errors = "%"
 [[constraints]]
 rule = "latency <= 1.5 * baseline"
 kind = "guardrail"
-""")
+"""
+SPEC = Spec.parse(TEXT)
 START = SPEC.values(SPEC.start)
 
 
@@ -69,11 +81,13 @@ class FakeLane:
 
     def __init__(self, name: str, served: list[str], gaps: bool) -> None:
         self._name, self._served, self._gaps, self._n = name, served, gaps, 0
+        self.slower = 0.0
 
     def window(self, values: Mapping[str, float]) -> dict[str, float]:
         self._served.append(self._name)
         self._n += 1
         latency = 8.0 / values["threads"] + 20.0 / values["cache"] + 0.01 * (self._n % 5)
+        latency += self.slower
         if self._gaps and self._n % 7 == 0:
             latency = nan
         return {"latency": latency, "memory": values["cache"], "errors": 0.0}
@@ -86,9 +100,15 @@ class Fake:
 
     def __init__(self, *, gaps: bool = False) -> None:
         self.spec, self.served, self._gaps = SPEC, list[str](), gaps
+        self.lanes: list[FakeLane] = []
 
     def lane(self, name: str) -> FakeLane:
-        return FakeLane(name, self.served, self._gaps)
+        self.lanes.append(FakeLane(name, self.served, self._gaps))
+        return self.lanes[-1]
+
+    def change(self) -> None:
+        for lane in self.lanes:
+            lane.slower = 5.0
 
     def __enter__(self) -> Self:
         return self
@@ -363,6 +383,37 @@ def test_play_writes_table_picture_and_windows(
     again = ["report", str(tmp_path / "new" / "windows.csv"), "--out", str(tmp_path / "again")]
     assert main(Fake, again) == 0
     assert (tmp_path / "again" / "report.md").read_text() == table
+
+
+def test_a_change_of_the_workload_is_reported_beside_a_tuner_that_begins_then(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = ["--runs", "1", "--windows", "60", "--out", str(tmp_path)]
+    assert main(Fake, ["play", "--arms", OURS, "--change", "40", *sizes]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert "| arm | up to window 40 | the next 100 | after that |" in text
+    assert f"| {LATE} | 0.802 | " in text  # as the fixed arm's, before the change
+    assert "Run 1: the alarm of trimtab rang before window " in text
+    played = raw.read(tmp_path / "windows.csv", SPEC)
+    late = {w.number: w.values for w in played if w.arm == LATE}
+    assert all(late[n] == START for n in range(1, 41))
+    latency = [w.metrics["latency"] for w in played if w.arm == FIXED]
+    assert min(latency[40:]) > max(latency[:40]) + 4.0
+    assert main(Fake, ["play", "--arms", OURS, "--change", "60", *sizes]) == 2
+    assert "give one of the first windows" in capsys.readouterr().err
+
+
+def test_another_spec_of_the_same_knobs_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(TEXT.replace("1.5 * baseline", "1.01 * baseline"))
+    sizes = ["--runs", "1", "--windows", "12", "--out", str(tmp_path)]
+    assert main(Fake, ["play", "--arms", OURS, WATCHING, "--spec", str(other), *sizes]) == 0
+    assert f"| {WATCHING} | " in (tmp_path / "report.md").read_text()
+    other.write_text(TEXT.replace("threads", "workers"))
+    assert main(Fake, ["play", "--arms", OURS, "--spec", str(other), *sizes]) == 2
+    assert "has other knobs than fake" in capsys.readouterr().err
 
 
 def test_what_was_played_before_ctrl_c_is_kept(

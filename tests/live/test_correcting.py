@@ -82,9 +82,9 @@ def test_a_correction_costs_what_comes_after_it(
         made = play(tuner, clock, 60)
         played: list[int] = []
 
-        def counted(self: Any, event: Event, corrections: Any) -> None:
+        def counted(self: Any, event: Event, *reading: Any) -> None:
             played.append(event.number)
-            plain(self, event, corrections)
+            plain(self, event, *reading)
 
         plain = type(tuner._projection).take
         monkeypatch.setattr(type(tuner._projection), "take", counted)

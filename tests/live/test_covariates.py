@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from math import cos, pi, sin
 from pathlib import Path
@@ -16,6 +18,16 @@ from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 from trimtab.live.replay import replay
 from trimtab.live.state.covariates import Adjustment, values
+from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state.learning.lessons import (
+    MOST,
+    Covaried,
+    Deploy,
+    Learn,
+    Record,
+    Respec,
+    Revise,
+)
 from trimtab.live.store.opening import open_journal
 
 
@@ -71,14 +83,14 @@ def day(folder: Path, seed: int, *, cycle: float, covariates: tuple[str, ...]) -
 
 @pytest.mark.slow
 def test_a_daily_cycle_costs_little_and_rings_nothing(tmp_path: Path) -> None:
-    """Little more than a flat world in geometric mean (1.18 over ten seeds), and no alarm."""
+    """At most 1.15 of a flat world in geometric mean, and no alarm."""
     seeds = range(5)
     names = ("hour", "traffic")
     flat = [day(tmp_path / f"flat{s}", s, cycle=0.0, covariates=()) for s in seeds]
     daily = [day(tmp_path / f"day{s}", s, cycle=0.5, covariates=names) for s in seeds]
     assert [alarms for _, alarms in daily] == [0] * len(daily)
     ratio = np.exp(np.mean([np.log(d[0] / f[0]) for d, f in zip(daily, flat, strict=True)]))
-    assert ratio <= 1.3
+    assert ratio <= 1.15
     assert np.mean([cost for cost, _ in daily]) < 0.6 * loss(START)
 
 
@@ -145,7 +157,7 @@ def test_an_adjustment_is_the_regression_within_epochs() -> None:
         z = rng.normal(size=2) + epoch
         y = levels[epoch] + float(gamma @ z) + 0.01 * rng.normal()
         rows.append((epoch, z, y))
-        adjustment.adjusted(z.tolist(), y, epoch)
+        adjustment.learn(z.tolist(), y, epoch)
     centred = [
         (z - np.mean([q for e, q, _ in rows if e == epoch], axis=0), y) for epoch, z, y in rows
     ]
@@ -155,6 +167,70 @@ def test_an_adjustment_is_the_regression_within_epochs() -> None:
     np.testing.assert_allclose(table[:-1, :-1], A, rtol=1e-9)
     np.testing.assert_allclose(table[:-1, -1], b, rtol=1e-9)
     np.testing.assert_allclose(adjustment.effect(), gamma, atol=0.05)
+
+
+def test_losses_are_learned_again_once_the_effect_is_known() -> None:
+    """As if it had been known from the beginning; a snapshot in between changes nothing."""
+    rng, gamma = np.random.default_rng(1), [0.4, -0.2]
+    told, known = Learned.new(spec(), 0), Learned.new(spec(), 0)
+    state = list(START.values())
+    for n in range(40):
+        if n % 10 == 9:
+            state = [0.1 + 0.02 * n, 0.8 - 0.01 * n]
+            for each in (told, known):
+                each.apply(Deploy(state, keep=True, reported=True))
+        far = rng.normal(size=2)
+        clean, count = np.array([0.5 + 0.02 * rng.normal()]), np.array([1])
+        raw = clean + far @ gamma
+        told.apply(Learn(state, raw, count, covaried=(Covaried(0, float(raw[0]), far.tolist()),)))
+        known.apply(Learn(state, clean, count))
+        if n == 20:
+            saved = json.loads(json.dumps(told.plain()))
+            told = Learned.from_plain(spec(), spec(), saved, told.arrays())
+    told.apply(Revise({0: gamma}))
+    found, expected = told.policy.snapshot(), known.policy.snapshot()
+    assert found.keys() == expected.keys()
+    assert found["clock"] == 40
+    for name in ("R", "pure_error", "seen", "gain"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, atol=1e-9, err_msg=name)
+    assert told.deployed == known.deployed == state
+
+
+def test_a_record_of_lessons_ends_and_begins_anew_with_other_covariates() -> None:
+    record, lesson = Record(), Learn([0.5], np.zeros(1), np.ones(1, np.int64))
+    covaried = replace(lesson, covaried=(Covaried(0, 0.0, [1.0]),))
+    record.add(lesson, lambda: {"clock": 1}, [0.5])  # before the first covariate: in the base
+    assert (record.lessons, record.base) == ([], {})
+    for _ in range(MOST - 1):
+        record.add(covaried, lambda: {"clock": 1}, [0.5])
+    assert (len(record.lessons), record.base, record.closed) == (MOST, {"clock": 1}, False)
+    record.add(Deploy([0.5], keep=True, reported=True), dict, [0.5])  # it was there already
+    assert not record.closed
+    record.add(lesson, dict, [0.5])
+    assert (record.lessons, record.base, record.closed) == ([], {}, True)
+    record.add(covaried, dict, [0.5])
+    assert record.lessons == []
+    learned = Learned.new(spec(), 0)
+    learned.record = record
+    learned.apply(Respec(spec(), covariates=False))
+    assert learned.record.closed
+    learned.apply(Respec(spec(), covariates=True))
+    assert not learned.record.closed
+
+
+def test_covariates_may_be_named_later_and_differ(tmp_path: Path) -> None:
+    clock = Clock()
+    for names in ((), ("hour",), ("hour", "traffic"), ("traffic",)):
+        with tuner_at(tmp_path, clock, spec(covariates=names)) as tuner:
+            for _ in range(7):
+                decision = tuner.ask()
+                clock.wait(minutes=15)
+                told = {"cost": loss(decision.values)}
+                tuner.tell(decision.id, told | ({"traffic": 5.0} if "traffic" in names else {}))
+            tuner.ask()
+            found = tuner._projection.tuner_state.adjustments
+            assert [each.count for each in found.values()] == ([7] if names else [])
+    replayed(tmp_path)
 
 
 def test_covariates_are_told_with_the_metrics(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,9 +127,24 @@ def test_doctor_in_json(tmp_path: Path) -> None:
     assert plain["fingerprint"] == spec.fingerprint
     assert plain["graph"]["sameness"] == ["diversity_mix"]
     assert plain["advice"]["rows"][0]["name"] == "FixedState"
-    assert plain["advice"]["rows"][4]["bound"]["total"] > plain["advice"]["rows"][4]["cost"]
+    most = 1000 * float(spec.problem.weights.sum())  # nobody can lose more
+    totals = [row["bound"]["total"] for row in plain["advice"]["rows"] if row["bound"]]
+    assert all(total is None or total <= most for total in totals)
+    assert not any("bound assumes" in reason for reason in plain["advice"]["reasons"])
     assert plain["outlook"]["horizon"] == 1000
     assert {check["level"] for check in plain["checks"]} == {"ok"}
+
+
+def test_a_policy_is_no_matter_of_warning_within_the_errors_of_the_simulation() -> None:
+    spec = Spec.read(RECOMMENDER)
+    best = Row(name="LazyGraphLinUCB", cost=1.0, ratio=0.1, times=1.0, times_error=0.0)
+    mine = Row(name="SteadyGraphLinUCB", cost=2.5, ratio=0.25, times=2.5, times_error=0.7)
+    advice = Advice(
+        variant=best.name, options={}, reasons=(), rows=(best, mine), worlds=9, rounds=9
+    )
+    assert compared(spec, advice).level == "ok"
+    sure = replace(advice, rows=(best, replace(mine, times_error=0.1)))
+    assert compared(spec, sure).level == "warn"
 
 
 def test_doctor_on_a_terminal_without_unicode(tmp_path: Path) -> None:

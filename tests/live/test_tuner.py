@@ -412,8 +412,8 @@ def test_limits_may_change_and_the_problem_may_not(tmp_path: Path, clock: Clock)
     with tuner_at(tmp_path, clock, tighter) as tuner:
         assert tuner.status().mode == "manual"
     for other in (
-        spec_with(objectives__latency__noise=20),
         spec_with(knobs__ttl__high=4000),
+        spec_with(objectives__latency__direction="maximise"),
         spec_with(policy={"kind": "LinUCB"}),
     ):
         with pytest.raises(tt.Conflict, match="learns another problem"):

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from tests.live.tuners import SPEC, Clock, spec_with, world
 from trimtab.live import Spec
 from trimtab.serve.app import create_app
+from trimtab.serve.protocol import BoundedProtocol
 from trimtab.serve.server import DrainingServer, listening
 from trimtab.serve.service import Service
 from trimtab.serve.settings import Settings
@@ -76,7 +77,12 @@ def running(url: str, **settings: Any) -> Iterator[Running]:
     app = create_app(Settings(storage=url, **(FREE | settings)), clock=clock)
     with listening("127.0.0.1", 0) as socket:
         config = uvicorn.Config(
-            app, log_level="warning", lifespan="on", ws="none", server_header=False
+            app,
+            http=BoundedProtocol,
+            log_level="warning",
+            lifespan="on",
+            ws="none",
+            server_header=False,
         )
         server = DrainingServer(config, app.state.service)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)

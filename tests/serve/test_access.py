@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from socket import create_connection
 from typing import Any
 
 import pytest
@@ -226,6 +227,54 @@ def test_bodies_that_are_too_large_are_refused_unread(tmp_path: Path) -> None:
 
         answer = served.send("admin", "POST", "/api/v1/tuners/shop/tell", content=drops())
         assert answer.status_code == 413
+
+
+def closed(served: Running, first: bytes, more: bytes, times: int) -> bytes:
+    """What is answered before the connection is closed."""
+    said = b""
+    with create_connection(("127.0.0.1", served.http.base_url.port or 0), timeout=20) as line:
+        try:
+            line.sendall(first)
+            for _ in range(times):
+                line.sendall(more)
+            while got := line.recv(65_536):
+                said += got
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+    return said
+
+
+BEGIN = b"POST /login HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def test_headers_without_an_end_are_not_read_to_the_end(served: Running) -> None:
+    many = closed(served, BEGIN, b"a: b\r\n" * 1_000, 1_000)
+    one = closed(served, BEGIN + b"a: ", b"b" * 10_000, 1_000)
+    url = closed(served, b"GET /", b"a" * 10_000, 1_000)
+    chunked = BEGIN + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
+    trailers = closed(served, chunked, b"a: b\r\n" * 1_000, 1_000)
+    for said in (many, one, url, trailers):
+        assert said == b"" or b"400 Bad Request" in said
+    assert served.http.get("/livez").status_code == 200
+
+
+def test_who_sends_drop_by_drop_is_not_waited_for(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.serve.protocol.SECONDS", 0.3)
+    for first in (b"", BEGIN, b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /livez HTT"):
+        begin = time.monotonic()
+        said = closed(served, first, b"", 0)
+        assert 0.2 < time.monotonic() - begin < 10
+        assert (b"200 OK" in said) == (b"GET" in first)
+
+
+def test_nothing_of_a_body_is_read_for_strangers(served: Running) -> None:
+    """Nor is its form told: who has no token learns nothing but that."""
+    for content in (b"{" * 100_000, b"[1]", b"\xff"):
+        headers = {"content-type": "application/json"}
+        answer = served.http.post("/api/v1/tuners/shop/tell", content=content, headers=headers)
+        assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("content", [b"[" * 5_000, b'{"a":' * 5_000, b"\xff\xfe", b"NaN", b"1e999"])

@@ -30,7 +30,8 @@ def client(served: Running, role: str = "operator", **options: Any) -> tt.Client
 
 
 def test_it_has_every_verb_of_a_tuner() -> None:
-    own = {"existing", "recorded_spec", "plot"}  # how it is made; GET .../spec; the page
+    # How it is made; GET .../spec; the page; what the service does itself.
+    own = {"existing", "recorded_spec", "plot", "beside", "amend"}
     verbs = {
         name: value
         for name, value in vars(tt.Tuner).items()

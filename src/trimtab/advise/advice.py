@@ -33,6 +33,8 @@ class Row:
     looks: float | None = None
     bound: Bound | None = None  # where sigma and norm were given
     against: str = ""  # why it is not the one recommended
+    times: float | None = None  # its cost over that of the one recommended, in the same worlds
+    times_error: float | None = None  # standard error of that
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trimtab.advise.advice import Advice
+from trimtab.advise.advice import Advice, Row
 from trimtab.advise.ranking import advise
 from trimtab.advise.rehearsal import Rehearsal, rehearse
 from trimtab.errors import InvalidInput
@@ -21,7 +21,8 @@ from trimtab.theory import max_accruals, max_reviews
 from trimtab.theory.variants import Case
 
 MOST_KNOBS = 12  # of a spec that is rehearsed: more take too long
-NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of
+NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of,
+ERRORS = 2.0  # nor within so many standard errors of it
 
 
 SCHEMA = "trimtab.doctor/1"
@@ -121,10 +122,10 @@ def advice_for(spec: Spec, horizon: int, *, factor: float | None) -> Advice:
     """`theory.advise` for the problem of a spec; unknown noise is taken to be a tenth of a range.
 
     No state's total loss is further above the least one than all weights together, since the
-    expected losses are in [0, 1].
+    expected losses are in [0, 1]. Bounds above what can be lost at all are left out.
     """
     beliefs, given = spec.beliefs, spec.policy.options
-    return advise(
+    advice = advise(
         spec.problem,
         horizon,
         start=spec.start,
@@ -139,6 +140,18 @@ def advice_for(spec: Spec, horizon: int, *, factor: float | None) -> Advice:
         gamma=given.get("gamma"),
         factor_norm=given.get("factor_norm"),
     )
+    most = horizon * float(spec.problem.weights.sum())
+    rows = tuple(replace(row, bound=None) if _vacuous(row, most) else row for row in advice.rows)
+    kept = replace(advice, rows=rows)
+    if kept.row(advice.variant).bound is not None:
+        return kept
+    return replace(kept, reasons=tuple(x for x in advice.reasons if not x.startswith("Its bound")))
+
+
+def _vacuous(row: Row, most: float) -> bool:
+    """Whether a bound is above what anybody can lose."""
+    total = None if row.bound is None else row.bound.total
+    return total is not None and total > most
 
 
 def outlook_for(spec: Spec, policy: Policy, horizon: int) -> Outlook:
@@ -201,8 +214,9 @@ def compared(spec: Spec, advice: Advice) -> Check:
     if best == "FixedState":
         said = f"{kind}; nothing that was simulated costs less than staying put"
         return Check("warn", "policy", f"{said}, at these prices and in this number of rounds")
-    if mine.cost is not None and theirs.cost is not None and mine.cost <= NEAR * theirs.cost:
-        said = f"{kind}, which costs {mine.ratio:.2f} of staying put; {best} {theirs.ratio:.2f}"
+    doubt = 0.0 if mine.times_error is None else ERRORS * mine.times_error
+    if mine.times is not None and mine.times - doubt <= NEAR:
+        said = f"{kind}, which costs {mine.ratio:.3f} of staying put; {best} {theirs.ratio:.3f}"
         return Check("ok", "policy", said)
     said = f"{kind}; simulated, {best} costs least. {mine.against}"
     return Check("warn", "policy", said.rstrip())

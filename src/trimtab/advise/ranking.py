@@ -238,12 +238,12 @@ def _row(
     if name not in runs:
         return Row(name=name, bound=bound, against=sentence(absence))
     mine, against = runs[name], ""
+    times, doubt = _share(mine, runs[chosen])
     if name != chosen:
-        share, error = _share(mine, runs[chosen])
         against = (
-            f"it costs {share:.2f} times what {chosen} does in the same worlds (+-{error:.2f})"
+            f"it costs {times:.2f} times what {chosen} does in the same worlds (+-{doubt:.2f})"
         )
-        if share == np.inf:
+        if times == np.inf:
             against = f"it costs more than {chosen} in the same worlds"
     ratio, error = _share(mine, runs[STAY])
     return Row(
@@ -257,6 +257,8 @@ def _row(
         looks=float(mine.looks.mean()),
         bound=bound,
         against=sentence(against),
+        times=times if np.isfinite(times) else None,
+        times_error=doubt if np.isfinite(doubt) else None,
     )
 
 

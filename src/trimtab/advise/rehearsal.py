@@ -120,7 +120,7 @@ def _played(spec: Spec, rounds: int, rng: np.random.Generator) -> tuple[Array, f
     for t in range(rounds):
         payload = decide(projection.tuner_state, projection.learned, None, microseconds(now))
         number = projection.number + 1
-        projection.take(Draft(kind="decide", payload=payload, at=now).sealed("r", number, b""), {})
+        projection.take(Draft(kind="decide", payload=payload, at=now).sealed("r", number, b""))
         state = np.array(projection.tuner_state.state)
         losses = level + _means(problem, theta, state)
         noisy = losses + sigma * rng.standard_normal(losses.size)
@@ -134,7 +134,7 @@ def _played(spec: Spec, rounds: int, rng: np.random.Generator) -> tuple[Array, f
             told[name] = [float(1.0 + METRIC_SPREAD * far + noise), None, 1]
         now += timedelta(minutes=MINUTES)
         tell = {"decision": number, "metrics": told}
-        projection.take(Draft(kind="tell", payload=tell, at=now).sealed("r", number + 1, b""), {})
+        projection.take(Draft(kind="tell", payload=tell, at=now).sealed("r", number + 1, b""))
         path[t] = float(weights @ losses)
         price += float(problem.move_cost @ np.abs(state - before))
         before = state

@@ -38,6 +38,9 @@ def serve(
     open_tuners: Annotated[int, typer.Option(min=1, help="Tuners kept in memory.")] = 256,
     most_tuners: Annotated[int, typer.Option(min=1, help="Tuners in the store.")] = 10_000,
     connections: Annotated[int, typer.Option(min=1, help="Connections to the store.")] = 4,
+    rate: Annotated[
+        float, typer.Option(min=1.0, help="Requests a second of one token, twice as many at once.")
+    ] = 200.0,
     workers: Annotated[
         int, typer.Option(min=0, help="Threads that run loops of tuners with a source and target.")
     ] = 0,
@@ -66,6 +69,8 @@ def serve(
         connections=connections,
         open_tuners=open_tuners,
         most_tuners=most_tuners,
+        rate=rate,
+        burst=int(2 * rate),
         workers=workers,
         local=local,
         drain=drain,

@@ -41,6 +41,12 @@ ANY = 0.35  # of a loss over the domain, where the basis is not made of powers
 PROBES = 512  # states at which such a basis is looked at
 EPS = 1e-9  # of the largest precision: what the features cannot tell apart
 
+Layout = tuple[Array, list[Array]]  # the mean of a criterion, and the factors of its K, by bend
+# Layouts by shape: a copy of a policy, and the next tuner of a fleet, need those of the one before.
+RECENT: dict[object, Layout] = {}
+MOST_RECENT = 500
+LARGE = 100  # features of a criterion whose layout is not kept
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prior:
@@ -160,16 +166,25 @@ def _laid_out(problem: Problem, bends: Sequence[float]) -> tuple[Array, tuple[Ar
     if not isinstance(features, Monomials):
         nothing = np.zeros(int(features.offsets[-1]))
         return nothing, (np.concatenate([_packed(K, np.zeros(len(K))) for K in _any(problem)]),)
-    known: dict[object, tuple[Array, list[Array]]] = {}
+    known: dict[object, Layout] = {}
     found = []
     for i in range(problem.criteria):
-        key = _shape(features, domain, problem.graph.scope(i), i)
+        shape = _shape(features, domain, problem.graph.scope(i), i)
+        key = (type(domain), tuple(bends), *shape)
         if key not in known:
-            parts = [_of_powers(features, domain, i, bend) for bend in bends]
-            known[key] = parts[0][1], [_packed(K, mean) for K, mean in parts]
+            known[key] = RECENT.get(key) or _layout(features, domain, i, bends)
         found.append(known[key])
+    if len(RECENT) > MOST_RECENT:
+        RECENT.clear()
+    RECENT.update({key: each for key, each in known.items() if len(each[0]) <= LARGE})
     means, roots = zip(*found, strict=True)
     return np.concatenate(means), tuple(map(np.concatenate, zip(*roots, strict=True)))
+
+
+def _layout(features: Monomials, domain: BoundDomain, i: int, bends: Sequence[float]) -> Layout:
+    """The mean of a criterion, and the factors of its K, by bend."""
+    parts = [_of_powers(features, domain, i, bend) for bend in bends]
+    return parts[0][1], [_packed(K, mean) for K, mean in parts]
 
 
 def _shape(features: Monomials, domain: BoundDomain, scope: Ints, i: int) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from trimtab.live import correcting
 from trimtab.live.clock import BOUND, refuse_ahead, utc
 from trimtab.live.state.commands import Entry
 from trimtab.live.state.projection import Projection
-from trimtab.live.state.reducer import Corrections
+from trimtab.live.state.reducer import Reading
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds
@@ -60,7 +60,7 @@ class Follower:
 
     # Reading.
 
-    def begin(self, first: Draft | None) -> bool:
+    def begin(self, first: Draft | None, beside: MakeRow | None = None) -> bool:
         """Take in all there is, the draft if there is nothing; whether there is anything then."""
         for snapshot in self._snapshots(None):
             found = Projection.from_snapshot(snapshot)
@@ -72,7 +72,7 @@ class Follower:
             if event is None:
                 if first is None:
                     return False
-                event = self.journal.decide(self.name, partial(_begun, first))
+                event = self.journal.decide(self.name, partial(_begun, first, beside))
             self.projection = Projection.begun(event)
         self.follow()
         return True
@@ -157,7 +157,7 @@ class Follower:
     ) -> tuple[Event, ...] | None:
         """Read what is new, plan and append while nobody else can; None if it would take long."""
         new = list(session.events(after=self.projection.place))
-        if any(event.kind == "amend" for event in new):
+        if any(event.kind in ("amend", "spec") for event in new):
             return None
         self.projection.extend(new, self._amended)
         drafts = make(session.events)
@@ -193,35 +193,33 @@ class Follower:
                     state, self.read, self._snapshots, through=through, last=last
                 )
                 _ = fresh.learned  # outside the lock
-                if not self.journal.decide(self.name, partial(self._amend, fresh, used, through)):
+                amend = partial(self._amend, fresh, used, through)
+                if not self.journal.decide(self.name, amend):
                     self.follow()  # somebody else was quicker, or has corrected more
 
-    def _amend(self, fresh: Projection, used: Corrections, through: int, session: Session) -> bool:
+    def _amend(self, fresh: Projection, used: Reading, through: int, session: Session) -> bool:
         """Catch up, and say that the corrections are in effect, while nobody else can write."""
         new = list(session.events(after=fresh.place))
-        if any(event.kind in ("amend", "correct") for event in new):
+        if any(event.kind in ("amend", "correct", "spec") for event in new):
             return False
         for event in new:
             fresh.take(event, used)
         at = max(self.stamp(), EPOCH + timedelta(microseconds=fresh.tuner_state.now))
         (event,) = session.append(Draft(kind="amend", payload={"through": through}, at=at))
-        fresh.take(event, {})
+        fresh.take(event, used)
         session.save_snapshot(event.number, fresh.content(), through=through)
         self.projection, self._saved = fresh, event.number
         return True
 
     def _amended(self, tuner_state: TunerState, event: Event) -> Projection:
-        """The projection after an `amend` event: from the snapshot that came with it, if it can."""
+        """The projection after an event that replays: from the snapshot there, if there is one."""
         for snapshot in self._snapshots(event.number):
             found = Projection.from_snapshot(snapshot) if snapshot.number == event.number else None
             if found is not None:
                 return found
             break
-        through = correcting.through(event)
-        fresh, _ = correcting.amended(
-            tuner_state, self.read, self._snapshots, through=through, last=event.number
-        )
-        return fresh
+        self._saved = event.number - SNAPSHOT_EVERY  # so that others need not read all of it
+        return correcting.replayed(tuner_state, self.read, self._snapshots, event)
 
     # Snapshots.
 
@@ -244,6 +242,6 @@ class Follower:
             self._step("after snapshot")
 
 
-def _begun(first: Draft, session: Session) -> Event:
+def _begun(first: Draft, beside: MakeRow | None, session: Session) -> Event:
     """The first event: the draft, unless somebody else has begun."""
-    return next(session.events(), None) or session.append(first)[0]
+    return next(session.events(), None) or session.append(first, beside=beside)[0]

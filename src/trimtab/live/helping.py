@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.learn.posterior import Posterior
 from trimtab.live.state.guardrails import best_good
-from trimtab.live.state.learned import Learned
+from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.policies import restore
 

@@ -8,7 +8,7 @@ from trimtab.live.planning import wanted
 from trimtab.live.spec.knob import SAME
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import free_in, room
-from trimtab.live.state.learned import Learned
+from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import TunerState
 
 

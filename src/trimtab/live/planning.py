@@ -8,7 +8,7 @@ from trimtab.live.state.approval import submitted
 from trimtab.live.state.decision import Reason
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import TOLERANCE, limited
-from trimtab.live.state.learned import Learned
+from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import State, TunerState
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from trimtab.errors import NotFound
-from trimtab.live.correcting import amended, through
+from trimtab.live.correcting import replayed
 from trimtab.live.planning import decide
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.projection import Projection
@@ -65,12 +65,10 @@ def replay(journal: Journal, tuner: str) -> Replay:
             decisions += 1
             if canonical(payload) != event.text:
                 differing.append(id_of(tuner, event.number))
-        if event.kind == "amend":
-            projection, _ = amended(
-                projection.tuner_state, read, _none, through=through(event), last=event.number
-            )
+        if projection.replays(event):
+            projection = replayed(projection.tuner_state, read, _none, event)
         else:
-            projection.take(event, {})
+            projection.take(event)
     if projection is None:
         raise NotFound(f"there is no tuner {tuner!r} in this store")
     return Replay(

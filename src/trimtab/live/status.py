@@ -13,7 +13,7 @@ from trimtab.live.state.approval import expired
 from trimtab.live.state.decision import id_of
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import room
-from trimtab.live.state.learned import Learned
+from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import EPOCH
 

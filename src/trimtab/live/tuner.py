@@ -34,7 +34,7 @@ from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import Read
+from trimtab.live.store.session import MakeRow, Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
 from trimtab.policies import Policy, restore
@@ -76,6 +76,7 @@ class Tuner:
         read_only: only look; there must be a tuner.
         timeout: seconds to wait for other writers.
         step: called at each of `STEPS` and `database.STEPS`, to test what happens there.
+        row: written with what is recorded here, as `beside` says.
 
     Raises:
         InvalidInput: no valid spec.
@@ -94,6 +95,7 @@ class Tuner:
         read_only: bool = False,
         timeout: float = 30.0,
         step: Step = lambda name: None,
+        row: Callable[[Any], Beside] | None = None,
     ) -> None:
         self.spec = spec if isinstance(spec, Spec) else Spec.read(spec)
         self.name = self.spec.name
@@ -108,11 +110,14 @@ class Tuner:
             self._journal = open_journal(url, read_only=read_only, timeout=timeout, step=step)
         try:
             self._follower = Follower(self.name, self._journal, clock=clock, step=step)
-            if not self._follower.begin(None if read_only else self._first(seed, bool(shadow))):
+            self._row = row
+            first = None if read_only else self._first(seed, bool(shadow))
+            if not self._follower.begin(first, self._beside(lambda events: None)):
                 raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
             if not read_only:
                 self._adopt(shadow)
                 self._follower.amend()  # what somebody has corrected, and could not end
+            self._row = None
         except BaseException:
             self.close()
             raise
@@ -127,6 +132,7 @@ class Tuner:
         *,
         clock: Callable[[], datetime] = utc,
         actor: str | None = None,
+        step: Step = lambda name: None,
     ) -> Self:
         """The tuner of this name in an open journal, with the spec that the journal has.
 
@@ -137,7 +143,7 @@ class Tuner:
         tuner.name = word(name, "name")
         tuner._actor = None if actor is None else word(actor, "actor")
         tuner._journal, tuner._shared = journal, True
-        tuner._follower = Follower(tuner.name, journal, clock=clock, step=lambda name: None)
+        tuner._follower = Follower(tuner.name, journal, clock=clock, step=step)
         if not tuner._follower.begin(None):
             raise NotFound(f"there is no tuner {name!r} in this store; ask it first")
         tuner.spec = tuner._projection.tuner_state.spec
@@ -260,8 +266,12 @@ class Tuner:
 
         events = self._act(plan, actor, answer=receipt)
         if correct:
-            self._follower.amend()
+            self.amend()
         return receipt(events)
+
+    def amend(self) -> None:
+        """Have corrections take effect that were told and not carried out, as after a crash."""
+        self._follower.amend()
 
     # People.
 
@@ -347,9 +357,7 @@ class Tuner:
         with self._follower.turn():
             spec, at = self._projection.tuner_state.spec, self._follower.stamp()
             drafts, rows = rows_of(spec, table, at, self._signed(actor))
-            row = self._row
-            beside = None if row is None else (lambda events: row(rows))
-            self._journal.append(self.name, *drafts, beside=beside)
+            self._journal.append(self.name, *drafts, beside=self._beside(lambda events: rows))
             self._follower.follow()
         return rows
 
@@ -431,9 +439,13 @@ class Tuner:
 
         `answer` is what the verb answers when these events are appended.
         """
+        signed, beside = self._signed(actor, why), self._beside(answer)
+        return self._follower.act(plan, signed, fresh=fresh, beside=beside)
+
+    def _beside(self, answer: Callable[[tuple[Event, ...]], Any]) -> MakeRow | None:
+        """What gives the row that is written with events, by what the verb answers then."""
         row = self._row
-        beside = None if row is None else (lambda events: row(answer(events)))
-        return self._follower.act(plan, self._signed(actor, why), fresh=fresh, beside=beside)
+        return None if row is None else (lambda events: row(answer(events)))
 
     def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
         """Who is behind an event, and why, as its payload says it."""

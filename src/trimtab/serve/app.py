@@ -18,8 +18,9 @@ from starlette.routing import BaseRoute
 
 from trimtab import __version__
 from trimtab.live.clock import utc
+from trimtab.live.store.database import Step
 from trimtab.serve import health
-from trimtab.serve.access.authentication import rule
+from trimtab.serve.access.authentication import Guarded, permission_of, rule
 from trimtab.serve.access.door import Door
 from trimtab.serve.api import administration, reads, verbs
 from trimtab.serve.api.answers import refusals
@@ -38,14 +39,19 @@ PARTS = (verbs, reads, administration, endpoints, health, pages)
 SCHEME = {"type": "http", "scheme": "bearer", "description": "trimtab_..., given by an admin"}
 
 
-def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> FastAPI:
+def create_app(
+    settings: Settings,
+    *,
+    clock: Callable[[], datetime] = utc,
+    step: Step = lambda name: None,
+) -> FastAPI:
     """The service as an ASGI app, with its store open.
 
     Raises:
         InvalidInput: the store is none.
         Unavailable: the store cannot be reached.
     """
-    service = Service(settings, clock=clock)
+    service = Service(settings, clock=clock, step=step)
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -70,6 +76,7 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> Fa
         redirect_slashes=False,
     )
     app.state.service = service
+    app.router.route_class = Guarded
     handle_errors(app)
     routers = [part.router for part in PARTS]
     for router in routers:
@@ -90,8 +97,8 @@ def create_app(settings: Settings, *, clock: Callable[[], datetime] = utc) -> Fa
 def refuse_unruled(*parts: Iterable[BaseRoute]) -> None:
     """No endpoint without a rule: one that was forgotten would be open to everybody."""
     for route in chain(*parts):
-        if isinstance(route, APIRoute) and "x-permission" not in (route.openapi_extra or {}):
-            raise RuntimeError(f"{route.path} has no rule: say who may use it, by **rule(...)")
+        if isinstance(route, APIRoute):
+            permission_of(route)
 
 
 def document_of(app: FastAPI) -> dict[str, Any]:

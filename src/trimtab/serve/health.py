@@ -8,12 +8,12 @@ from starlette.responses import JSONResponse, Response
 
 from trimtab import __version__
 from trimtab.errors import TrimtabError
-from trimtab.serve.access.authentication import rule
+from trimtab.serve.access.authentication import Guarded, rule
 from trimtab.serve.api.answers import refusals
 from trimtab.serve.problems import problem
 from trimtab.serve.service import Served
 
-router = APIRouter(tags=["health"])
+router = APIRouter(route_class=Guarded, tags=["health"])
 
 
 @router.get("/livez", responses=refusals(), **rule("anyone"))

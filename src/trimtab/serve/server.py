@@ -13,6 +13,7 @@ import uvicorn
 
 from trimtab.errors import InvalidInput
 from trimtab.serve.app import create_app
+from trimtab.serve.protocol import BoundedProtocol
 from trimtab.serve.service import Service
 from trimtab.serve.settings import Settings
 
@@ -87,7 +88,7 @@ def server(
         timeout_graceful_shutdown=GRACE,
         timeout_keep_alive=KEEP_ALIVE,
         limit_concurrency=settings.streams + 1_000,
-        h11_max_incomplete_event_size=64_000,
+        http=BoundedProtocol,
         lifespan="on",
         ws="none",
     )

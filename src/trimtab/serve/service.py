@@ -9,16 +9,19 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from trimtab.live.clock import utc
+from trimtab.live.store.database import Step
 from trimtab.serve.access.authentication import Gate
 from trimtab.serve.access.tokens import Tokens
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.metrics import Metrics
 from trimtab.serve.page.figures import Figures
 from trimtab.serve.settings import Settings
-from trimtab.serve.tables import Tables
+from trimtab.serve.tables import Tables, microseconds_now
 from trimtab.serve.tuners import OpenTuners
 from trimtab.serve.watch import Watch
 from trimtab.serve.work import Work
+
+FORGET_EVERY = 60.0  # seconds
 
 
 class Service:
@@ -29,8 +32,11 @@ class Service:
         settings: Settings,
         *,
         clock: Callable[[], datetime] = utc,
+        step: Step = lambda name: None,
     ) -> None:
         self.settings = settings
+        self.step = step
+        self._forgotten = 0  # when old answers were deleted last
         self.tables = Tables(settings.storage)
         self.tokens = Tokens(self.tables, most=settings.most_tokens)
         self.gate = Gate(self.tokens, settings)
@@ -39,6 +45,7 @@ class Service:
             connections=settings.connections,
             limit=settings.open_tuners,
             clock=clock,
+            step=step,
         )
         self.watch = Watch(self.tables, seconds=settings.poll, most=settings.streams)
         self.metrics = Metrics(self.tuners, self.watch, self.tables)
@@ -53,6 +60,15 @@ class Service:
         )
         self.draining = False
 
+    def forget_old_answers(self) -> None:
+        """Delete the answers whose time is over, now and then."""
+        now = microseconds_now()
+        if now - self._forgotten > FORGET_EVERY * 1e6:
+            self._forgotten = now
+            oldest = now - int(self.settings.answers * 1e6)
+            with self.tables.write() as execute:
+                execute("DELETE FROM trimtab_answers WHERE at < ?", oldest)
+
     def drain(self) -> None:
         """Say that no more requests are welcome, and let listeners go."""
         self.draining = True
@@ -65,7 +81,7 @@ class Service:
         self.tables.close()
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """The service that a request has reached."""
     service: Service = request.app.state.service
     return service

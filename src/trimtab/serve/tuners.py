@@ -8,11 +8,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from zlib import crc32
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.live.clock import utc
 from trimtab.live.spec.spec import Spec
+from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
 from trimtab.live.tuner import Tuner
@@ -32,7 +34,9 @@ class OpenTuners:
         connections: int,
         limit: int,
         clock: Callable[[], datetime] = utc,
+        step: Step = lambda name: None,
     ) -> None:
+        self._step = step
         self._journals: list[Journal] = []
         self._limit, self._clock = limit, clock
         self._lock = threading.Lock()
@@ -41,7 +45,7 @@ class OpenTuners:
         self.opened = 0  # how often one was read from the store
         try:
             for _ in range(connections):
-                self._journals.append(open_journal(url))
+                self._journals.append(open_journal(url, step=step))
         except BaseException:
             self.close()
             raise
@@ -64,14 +68,21 @@ class OpenTuners:
             with turn:  # one reads, others wait for it
                 if (tuner := self._known(name)) is not None:
                     return tuner
-                tuner = Tuner.existing(name, self.journal(name), clock=self._clock)
+                tuner = Tuner.existing(name, self.journal(name), clock=self._clock, step=self._step)
                 self._keep(tuner)
                 return tuner
         finally:
             with self._lock:
                 self._opening.pop(name, None)
 
-    def begin(self, spec: Spec, *, shadow: bool | None, actor: str) -> Tuner:
+    def begin(
+        self,
+        spec: Spec,
+        *,
+        shadow: bool | None,
+        actor: str,
+        row: Callable[[Any], Beside] | None = None,
+    ) -> Tuner:
         """The tuner of this spec, begun if it is new; an old one takes over what may change.
 
         Raises:
@@ -80,7 +91,15 @@ class OpenTuners:
         """
         spec = replace(spec, storage=Spec.storage)  # the service has one store; theirs is not used
         journal = self.journal(spec.name)
-        tuner = Tuner(spec, storage=journal, shadow=shadow, actor=actor, clock=self._clock)
+        tuner = Tuner(
+            spec,
+            storage=journal,
+            shadow=shadow,
+            actor=actor,
+            clock=self._clock,
+            step=self._step,
+            row=row,
+        )
         self._keep(tuner)
         return tuner
 

@@ -31,6 +31,7 @@ from trimtab.policies import Policy
 from trimtab.registry import suggestion
 
 Mode = Literal["auto", "approve"]
+VALUES = ("low", "high", "weight", "noise", "norm")  # of an objective: what its losses are worth
 
 
 @displayed
@@ -184,6 +185,32 @@ class Spec:
         basis = sorted(self.resolved_basis.to_dict().items())
         plain = json.dumps([knobs, objectives, basis], separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(plain.encode()).hexdigest()
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        """What a tuner keeps for life: its knobs, what objectives depend on, basis and policy."""
+        knobs = [(k.name, k.scale, float(k.low), float(k.high), k.step) for k in self.knobs]
+        objectives = [(o.name, sorted(o.knobs), o.direction) for o in self.objectives]
+        return knobs, objectives, self.resolved_basis.to_dict(), self.policy.to_dict()
+
+    def valued_as(self, other: Self) -> Self:
+        """This spec with the other's ranges, weights and noise of objectives, and prices of moves.
+
+        Both have the same identity.
+        """
+        knobs = [
+            replace(mine, stability=replace(mine.stability, move_cost=its.stability.move_cost))
+            for mine, its in zip(self.knobs, other.knobs, strict=True)
+        ]
+        objectives = [
+            replace(mine, **{name: getattr(its, name) for name in VALUES})
+            for mine, its in zip(self.objectives, other.objectives, strict=True)
+        ]
+        return replace(self, knobs=tuple(knobs), objectives=tuple(objectives))
+
+    def is_valued_as(self, other: Self) -> bool:
+        """Whether all these are equal."""
+        return self.valued_as(other) == self
 
     # What learns.
 

@@ -13,14 +13,17 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.live.state.covariates import Adjustment, values
+from trimtab.live.state.learning.lessons import Covaried, Lesson, Revise
 from trimtab.live.state.measurement import CONTROL, Plain, lesson_of
 from trimtab.live.state.tuner_state import State, Trial, TunerState
 
 
 def learnable(
     tuner_state: TunerState, trial: Trial, state: State, fresh: Mapping[str, Plain], at: int
-) -> tuple[Array, Ints]:
+) -> tuple[Array, Ints, tuple[Covaried, ...]]:
     """Losses (m,), NaN where there is nothing to learn yet, and how many rounds each stands for.
+
+    Also what was told of the losses from which covariates were taken out.
 
     Args:
         tuner_state: whose adjustments and levels learn as well.
@@ -30,8 +33,9 @@ def learnable(
         at: when it was measured, in microseconds since 1970.
     """
     if tuner_state.spec.control:
-        return _paired(tuner_state, trial, state, fresh)
+        return *_paired(tuner_state, trial, state, fresh), ()
     losses, counts = lesson_of(tuner_state.spec, fresh)
+    covaried: list[Covaried] = []
     for i, objective in enumerate(tuner_state.spec.objectives):
         if objective.covariates and not np.isnan(losses[i]):
             z = values(objective.covariates, trial.told, at)
@@ -41,10 +45,22 @@ def learnable(
                 continue
             if objective.name not in known:
                 known[objective.name] = Adjustment(list(objective.covariates))
-            losses[i] = known[objective.name].adjusted(z, float(losses[i]), trial.epoch)
+            loss = float(losses[i])
+            gamma, far = known[objective.name].learn(z, loss, trial.epoch)
+            losses[i] = loss - gamma @ far
+            covaried.append(Covaried(i, loss, far.tolist()))
     if trial.awaited:  # what was not told yet may still come
         counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
-    return losses, counts
+    return losses, counts, tuple(covaried)
+
+
+def revised(tuner_state: TunerState, covaried: tuple[Covaried, ...]) -> list[Lesson]:
+    """What is to be learned again once these losses are known: everything, now and then."""
+    names = {each.name: i for i, each in enumerate(tuner_state.spec.objectives)}
+    known = {names[name]: each for name, each in tuner_state.adjustments.items() if name in names}
+    if not any(known[each.objective].due for each in covaried):
+        return []
+    return [Revise({i: each.effect().tolist() for i, each in known.items()})]
 
 
 def _paired(

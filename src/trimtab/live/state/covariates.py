@@ -6,8 +6,11 @@ the covariates' work alone. With A and b the sums of their centred products over
     gamma = (A + D)^{-1} b,    y' = y - gamma' (z - z0),
 
 where D is the noise over what a covariate may do (half a range of the loss for each of its
-standard deviations), and z0 is fixed. The policy learns y' instead of y. The hour of the day is a
-cycle: sine and cosine of one and two a day.
+standard deviations), and z0 is fixed. The policy learns y' instead of y. Early on gamma is hardly
+known, and a loss from which it was not taken out would mislead the policy for long. So whenever
+there are twice as many losses, all of them are learned again with the gamma of now (`due`). That
+is the joint regression of knobs and covariates, but for the doubt about gamma. The hour of the day
+is a cycle: sine and cosine of one and two a day.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 from trimtab.arrays import Array
 from trimtab.live.spec.objective import HOUR
 
+FIRST = 4  # losses at which they are learned again first, and then at twice as many
 HARMONICS = 2  # cycles a day that are told apart
 EFFECT = 0.5  # ranges of a loss that one standard deviation of a covariate may make up, about
 TINY = 1e-9
@@ -42,17 +46,22 @@ class Adjustment:
     seen: int = 0
     means: list[float] = field(default_factory=list)  # of z, and of y at the end
 
-    def adjusted(self, z: Sequence[float], y: float, epoch: int) -> float:
-        """The loss without what its covariates do; learn from both."""
+    def learn(self, z: Sequence[float], y: float, epoch: int) -> tuple[Array, Array]:
+        """Learn from a loss and its covariates; gamma as of before, and z - z0."""
         x = np.array(z)
         if not self.origin:
             p = len(z)
             self.origin = [0.0 if n.startswith(HOUR + " ") else v for n, v in self._pairs(z)]
             self.products = np.zeros((p + 1, p + 1)).tolist()
             self.squares = [0.0] * p
-        gone = float(self.effect() @ (x - np.array(self.origin)))
+        gamma = self.effect()
         self._learn(x, y, epoch)
-        return y - gone
+        return gamma, x - np.array(self.origin)
+
+    @property
+    def due(self) -> bool:
+        """Whether all losses are to be learned again, with the gamma of now."""
+        return self.count >= FIRST and self.count & (self.count - 1) == 0
 
     def effect(self) -> Array:
         """gamma, (p,)."""

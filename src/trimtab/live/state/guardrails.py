@@ -8,9 +8,8 @@ from math import inf
 import numpy as np
 
 from trimtab.arrays import Array, Ints
-from trimtab.live.state.learned import Lesson
+from trimtab.live.state.learning.lessons import Lesson, Watch
 from trimtab.live.state.measurement import Plain, Told
-from trimtab.live.state.safety import Watch
 from trimtab.live.state.tuner_state import (
     APART,
     MOST_GOOD,

@@ -82,15 +82,10 @@ def differs(old: Spec, new: Spec) -> bool:
     Raises:
         Conflict: it has changed in what decides how a tuner learns.
     """
-    if _learning(old) != _learning(new):
+    if old.identity != new.identity:
         raise Conflict(
-            f"the journal has a tuner {old.name!r} that learns another problem: its knobs, "
-            "objectives, basis, noise or policy differ; give this one another name, and warm it "
-            "up with the old data"
+            f"the journal has a tuner {old.name!r} that learns another problem: its knobs, what "
+            "its objectives depend on, basis or policy differ; give this one another name, and "
+            "warm it up with the old data"
         )
     return replace(old, storage=new.storage) != new
-
-
-def _learning(spec: Spec) -> tuple[object, ...]:
-    noise = [(each.noise, each.norm) for each in spec.objectives]
-    return spec.fingerprint, noise, spec.policy.to_dict()

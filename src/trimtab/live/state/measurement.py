@@ -11,6 +11,7 @@ import numpy as np
 from trimtab.arrays import Array, Ints, real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.faults import shown
+from trimtab.live.spec.objective import Objective
 from trimtab.live.spec.spec import Spec
 from trimtab.registry import suggestion
 
@@ -109,5 +110,13 @@ def lesson_of(spec: Spec, told: Mapping[str, Plain]) -> tuple[Array, Ints]:
             ratio = min(objective.noise / error, float(MOST))  # its square is finite
             count = min(floor((1.0 + SLACK) * ratio**2), MOST)
         if count >= 1:
-            losses[i], counts[i] = objective.loss(mean), count
+            losses[i], counts[i] = measured_loss(objective, mean), count
     return losses, counts
+
+
+def measured_loss(objective: Objective, value: float) -> float:
+    """The loss of a measurement; NaN if it is out of all proportion to a range of later on."""
+    try:
+        return objective.loss(value)
+    except InvalidInput:
+        return nan

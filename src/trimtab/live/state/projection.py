@@ -14,18 +14,19 @@ import numpy as np
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.spec import Spec
-from trimtab.live.state.learned import Learned, Lesson
-from trimtab.live.state.reducer import Corrections, apply, begun
+from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state.learning.lessons import Lesson
+from trimtab.live.state.reducer import Reading, apply, begun, replays
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Read
 from trimtab.live.store.snapshot_table import Snapshot
 
-FORMAT = 4  # of snapshots; another one is not used, and events are replayed instead
+FORMAT = 5  # of snapshots; another one is not used, and events are replayed instead
 # What an event that no tuner has written may lead to.
 FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-Amend = Callable[[TunerState, Event], "Projection"]  # after an `amend` event
+Amend = Callable[[TunerState, Event], "Projection"]  # after an event that replays
 
 MOST_PENDING = 10_000  # lessons that wait for the policy
 
@@ -48,10 +49,10 @@ class Projection:
         self._whole = True  # whether no change was left half done, by Ctrl-C for example
 
     @classmethod
-    def begun(cls, event: Event) -> Self:
+    def begun(cls, event: Event, reading: Reading | None = None) -> Self:
         """After the first event."""
         try:
-            tuner_state = begun(event)
+            tuner_state = begun(event, reading or Reading())
         except FOREIGN as error:
             raise foreign(event, error) from error
         return cls(
@@ -85,19 +86,26 @@ class Projection:
         return self._at
 
     def follow(self, read: Read, amend: Amend) -> None:
-        """Take in every event that is new; `amend` gives what an `amend` event amounts to."""
+        """Take in every event that is new; `amend` gives what one that replays amounts to."""
         self.extend(read(after=self._at), amend)
 
     def extend(self, events: Iterable[Event], amend: Amend) -> None:
         """Take in the next events."""
         for event in events:
-            if event.kind == "amend":
+            if self.replays(event):
                 fresh = amend(self.tuner_state, event)
                 vars(self).update(vars(fresh))
             else:
-                self.take(event, {})
+                self.take(event)
 
-    def take(self, event: Event, corrections: Corrections) -> None:
+    def replays(self, event: Event) -> bool:
+        """Whether the next event has all of them read again."""
+        try:
+            return replays(self.tuner_state, event)
+        except FOREIGN as error:
+            raise foreign(event, error) from error
+
+    def take(self, event: Event, reading: Reading | None = None) -> None:
         """Take in the next event.
 
         Raises:
@@ -105,7 +113,7 @@ class Projection:
         """
         self._whole = False
         try:
-            lessons = apply(self.tuner_state, event, corrections)
+            lessons = apply(self.tuner_state, event, reading or Reading())
             self._pending.extend((event.number, lesson) for lesson in lessons)
         except FOREIGN as error:
             raise foreign(event, error) from error

@@ -3,7 +3,7 @@
 | kind | payload |
 |---|---|
 | begin | spec, seed, shadow, version; configuration: what the spec leaves open, as decided |
-| spec | spec: other limits, constraints, units |
+| spec | spec: other limits, constraints, units; other values, with all events read again |
 | shadow | on |
 | decide | client, round, reason, review, state and from, or since; notes, look, looked, proposal |
 | tell | decision, metrics; late, where the decision is an old one |
@@ -20,17 +20,19 @@ Any payload may have an actor: who is behind it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from trimtab.arrays import Array
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
-from trimtab.live.state.control import learnable
+from trimtab.live.state.control import learnable, revised
 from trimtab.live.state.guards import reach
-from trimtab.live.state.learned import Await, Deploy, Drop, Learn, Lesson, Respec
-from trimtab.live.state.measurement import CONTROL, Plain
+from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Respec
+from trimtab.live.state.measurement import CONTROL, Plain, measured_loss
 from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
@@ -51,6 +53,28 @@ from trimtab.policies.learner.arguments import rounds_of
 Corrections = Mapping[tuple[int, str], Plain | None]
 
 
+@dataclass
+class Reading:
+    """How events are read, where that is otherwise than they were written."""
+
+    corrections: Corrections = field(default_factory=dict)
+    values: Spec | None = None  # whose ranges, weights, noise and prices count from the beginning
+    written: Spec | None = None  # the last spec, as it was written
+
+    def spec_in(self, payload: Mapping[str, Any]) -> Spec:
+        """The spec that an event holds."""
+        self.written = spec_in(payload)
+        return self.written if self.values is None else self.written.valued_as(self.values)
+
+    def losses(self, written: Sequence[float | None]) -> Array:
+        """Losses (m,) as an event holds them, NaN where there is none."""
+        losses = np.array([np.nan if y is None else y for y in written])
+        if self.values is None or self.written is None:
+            return losses
+        pairs = zip(self.written.objectives, self.values.objectives, losses.tolist(), strict=True)
+        return np.array([measured_loss(mine, its.value(y)) for its, mine, y in pairs])
+
+
 def spec_in(payload: Mapping[str, Any]) -> Spec:
     """The spec that an event holds, as the text of its tables: their order counts."""
     return Spec.from_dict(json.loads(payload["spec"]))
@@ -63,10 +87,17 @@ def recorded(spec: Spec) -> str:
     return json.dumps(plain)
 
 
-def begun(event: Event) -> TunerState:
+def replays(tuner_state: TunerState, event: Event) -> bool:
+    """Whether all events are to be read again: corrected, or valued otherwise."""
+    if event.kind == "spec":
+        return not spec_in(event.payload).is_valued_as(tuner_state.spec)
+    return event.kind == "amend"
+
+
+def begun(event: Event, reading: Reading) -> TunerState:
     """The tuner_state after a tuner's first event."""
     payload = event.payload
-    spec = spec_in(payload)
+    spec = reading.spec_in(payload)
     start: State = spec.start.tolist()
     return TunerState(
         spec=spec,
@@ -90,24 +121,20 @@ def corrected(event: Event) -> dict[tuple[int, str], Plain | None]:
     return {(payload["decision"], name): x for name, x in payload["metrics"].items()}
 
 
-def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> list[Lesson]:
+def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesson]:
     """Bring the tuner_state up to the event; what the policy is to learn of it."""
     payload = event.payload
     tuner_state.number = event.number
     tuner_state.now = max(tuner_state.now, microseconds(event.at))
     match event.kind:
         case "tell":
-            return _tell(tuner_state, event, corrections)
+            return _tell(tuner_state, event, reading.corrections)
         case "decide":
             return _decide(tuner_state, event)
         case "warm":
             rows = payload["rows"]
             return [
-                Learn(
-                    state,
-                    np.array([np.nan if y is None else y for y in losses]),
-                    np.array(counts, np.int64),
-                )
+                Learn(state, reading.losses(losses), np.array(counts, np.int64))
                 for state, losses, counts in rows
             ]
         case "attach":
@@ -150,9 +177,7 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         case "shadow":
             tuner_state.shadow = payload["on"]
         case "spec":
-            tuner_state.spec = spec_in(payload)
-            tuner_state.verdicts = [Verdict() for _ in tuner_state.spec.constraints]
-            return [Respec(tuner_state.spec)]
+            return _respec(tuner_state, reading.spec_in(payload))
         case "correct":
             tuner_state.corrections += 1
             tuner_state.corrected.append([event.number, payload["decision"]])
@@ -161,6 +186,17 @@ def apply(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         case "amend":
             tuner_state.amended = payload["through"]
     return []
+
+
+def _respec(tuner_state: TunerState, spec: Spec) -> list[Lesson]:
+    """Another spec; the effects of covariates that it does not have, or has beside others, go."""
+    old = {each.name: each.covariates for each in tuner_state.spec.objectives}
+    other = [each.name for each in spec.objectives if each.covariates != old[each.name]]
+    for name in other:
+        tuner_state.adjustments.pop(name, None)
+    tuner_state.spec = spec
+    tuner_state.verdicts = [Verdict() for _ in spec.constraints]
+    return [Respec(spec, covariates=bool(other))]
 
 
 def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
@@ -291,10 +327,11 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     broken = guardrails.judge(tuner_state, state, trial.told, fresh, steady)
     lessons: list[Lesson] = guardrails.watched(tuner_state, state, trial.told, fresh, steady)
     if steady:
-        losses, counts = learnable(tuner_state, trial, state, fresh, measured)
+        losses, counts, covaried = learnable(tuner_state, trial, state, fresh, measured)
         guardrails.credit(tuner_state, state, losses, counts)
         within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
-        lessons.append(Learn(state, losses, counts, within, trial.rounds))
+        lessons.append(Learn(state, losses, counts, within, trial.rounds, covaried))
+        lessons += revised(tuner_state, covaried)
         trial.rounds = max(trial.rounds, rounds_of(losses, counts))
     if broken:
         tuner_state.urgent = event.number

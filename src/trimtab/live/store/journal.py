@@ -70,8 +70,13 @@ class Journal:
     def _head(self, tuner: str) -> Head | None:
         """The end of the tuner's list as it is now, None if there is no such tuner.
 
-        All rows are read and verified, so that a tuner cannot be missed.
+        If it is not found by its name all rows are read and verified, so that a tuner whose name
+        was changed by a flipped bit is not missed.
         """
+        sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners WHERE name = ?"
+        if rows := self._query(sql, word(tuner, "tuner")):
+            found = [head.head_of(row, self._database.name) for row in rows]
+            return found[0]  # there is one: another of this name would have a broken seal
         return next((head for head in self._heads(self._query) if head.tuner == tuner), None)
 
     def _heads(self, execute: Execute) -> list[Head]:

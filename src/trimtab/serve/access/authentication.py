@@ -6,10 +6,14 @@ import hmac
 import threading
 import time
 from collections import OrderedDict
-from typing import Annotated, Any
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, get_args
 
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from trimtab.serve.access.door import SAFE
 from trimtab.serve.access.roles import Identity, Permission
@@ -20,6 +24,8 @@ from trimtab.serve.settings import Settings
 COOKIE = "trimtab_session"
 CHALLENGE = {"www-authenticate": 'Bearer realm="trimtab"'}
 MOST_BUCKETS = 10_000
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Limiter:
@@ -107,45 +113,76 @@ class Gate:
             raise Refused(429, f"too many requests; come again in {seconds:.2g} s", wait)
 
 
-class Require:
-    """Lets pass who has the permission, on the tuner that the path names if it names one."""
+class Guarded(APIRoute):
+    """An endpoint behind its rule: nothing of a body is read before it is known who sends it.
 
-    def __init__(self, permission: Permission, *, page: bool = False) -> None:
-        self._permission, self._page = permission, page
+    Who has the permission passes, on the tuner that the path names if it names one.
+    """
 
-    async def __call__(self, request: Request) -> None:
-        """Raise `Refused`, or note in the request who makes it."""
+    def get_route_handler(self) -> Handler:
+        """What answers a request."""
+        answer, permission = super().get_route_handler(), permission_of(self)
+        if permission == "anyone":
+            return answer
+
+        async def guarded(request: Request) -> Response:
+            request.state.identity = await self._allowed(request, permission)
+            return await answer(request)
+
+        return guarded
+
+    async def _allowed(self, request: Request, permission: Permission) -> Identity:
+        """Who makes the request, if they may.
+
+        Raises:
+            Refused: they may not.
+        """
         gate: Gate = request.app.state.service.gate
-        try:
-            who = gate.remembered(request)
-            if who is None:
-                who = await run_in_threadpool(gate.identify, request)
-        except Refused as error:
-            if self._page and error.status == 401:  # a person, who is shown the way in
-                raise Refused(303, "log in first", {"location": "/login"}) from None
-            raise
+        who = gate.remembered(request)
+        if who is None:
+            who = await run_in_threadpool(gate.identify, request)
         tuner = request.path_params.get("name")
-        if not who.may(self._permission, tuner):
+        if not who.may(permission, tuner):
             of = "all tuners" if tuner is None else f"tuner {tuner!r}"
             held = "" if who.tuner is None else f" of tuner {who.tuner!r}"
-            raise Refused(403, f"a {who.role}{held} has no right to {self._permission} for {of}")
-        request.state.identity = who
+            raise Refused(403, f"a {who.role}{held} has no right to {permission} for {of}")
+        return who
+
+
+class GuardedPage(Guarded):
+    """The same for a page: who has not logged in is sent to the way in."""
+
+    async def _allowed(self, request: Request, permission: Permission) -> Identity:
+        try:
+            return await super()._allowed(request, permission)
+        except Refused as error:
+            if error.status == 401:
+                raise Refused(303, "log in first", {"location": "/login"}) from None
+            raise
+
+
+def permission_of(route: BaseRoute) -> Permission:
+    """What an endpoint asks of who uses it.
+
+    Raises:
+        RuntimeError: it has no rule, and would be open to everybody.
+    """
+    extra: dict[str, Any] = getattr(route, "openapi_extra", None) or {}
+    permission: Any = extra.get("x-permission")
+    if permission not in get_args(Permission) or not isinstance(route, Guarded):
+        path = getattr(route, "path", route)
+        raise RuntimeError(f"{path} has no rule: say who may use it, by Guarded and **rule(...)")
+    allowed: Permission = permission
+    return allowed
 
 
 def rule(permission: Permission) -> dict[str, Any]:
     """What an endpoint says of itself: who may use it, for the service and for the document."""
-    extra = {"x-permission": permission}
-    if permission == "anyone":
-        return {"openapi_extra": extra | {"security": []}}
-    return {"dependencies": [Depends(Require(permission))], "openapi_extra": extra}
+    extra: dict[str, Any] = {"x-permission": permission}
+    return {"openapi_extra": extra | ({"security": []} if permission == "anyone" else {})}
 
 
-def page_rule(permission: Permission) -> dict[str, Any]:
-    """The same for a page: who has not logged in is sent to the way in."""
-    return rule(permission) | {"dependencies": [Depends(Require(permission, page=True))]}
-
-
-def identity(request: Request) -> Identity:
+async def identity(request: Request) -> Identity:
     """Who makes the request; the endpoint's rule has found out."""
     who: Identity = request.state.identity
     return who

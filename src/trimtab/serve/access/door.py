@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,7 +18,8 @@ POLICY = (
     "img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-HEADERS = {
+HEADERS = {  # of every answer that does not say otherwise
+    "cache-control": "no-store",
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -40,6 +41,10 @@ class Door:
         self._app = app
         self._settings = settings
         self._hosts = frozenset(host.lower() for host in settings.hosts)
+        secure = {"strict-transport-security": f"max-age={ONE_YEAR}"} if settings.secure else {}
+        self._headers = [
+            (name.encode(), value.encode()) for name, value in (HEADERS | secure).items()
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the service answer."""
@@ -91,12 +96,9 @@ class Door:
     def _with_headers(self, send: Send) -> Send:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("cache-control", "no-store")
-                if self._settings.secure:
-                    headers.setdefault("strict-transport-security", f"max-age={ONE_YEAR}")
+                given = {name for name, _ in message["headers"]}
+                added = [header for header in self._headers if header[0] not in given]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
         return sending

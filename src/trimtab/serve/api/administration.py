@@ -9,16 +9,17 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from trimtab.errors import Conflict, InvalidInput
-from trimtab.serve.access.authentication import Who, rule
+from trimtab.live.spec.spec import Spec
+from trimtab.serve.access.authentication import Guarded, Who, rule
 from trimtab.serve.api import models
 from trimtab.serve.api.answers import Do, documented, shown
 from trimtab.serve.api.parameters import TunerName
 from trimtab.serve.api.reads import loop_of
 from trimtab.serve.fleet import runnable
-from trimtab.serve.service import Served, Service
+from trimtab.serve.service import Served
 from trimtab.serve.tuners import spec_in
 
-router = APIRouter(prefix="/api/v1", tags=["administration"])
+router = APIRouter(route_class=Guarded, prefix="/api/v1", tags=["administration"])
 TokenName = Annotated[str, Path(max_length=models.LONGEST_NAME, description="Of the token.")]
 
 
@@ -28,18 +29,21 @@ TokenName = Annotated[str, Path(max_length=models.LONGEST_NAME, description="Of 
     responses=documented(models.StatusGiven, 409, status=201),
     **rule("administer"),
 )
-def begin(body: models.SpecText, do: Do, service: Served, who: Who) -> Response:
+def begin(body: models.SpecText, do: Do) -> Response:
     """Begin a tuner; the same again has no effect."""
-    return do(body, lambda: _begun(service, body, who, None), 201)
+    return _begun(do, body, spec_in(body.spec), 201)
 
 
 @router.put(
     "/tuners/{name}/spec", responses=documented(models.StatusGiven, 404, 409), **rule("administer")
 )
-def change(name: TunerName, body: models.SpecText, do: Do, service: Served, who: Who) -> Response:
+def change(name: TunerName, body: models.SpecText, do: Do) -> Response:
     """Change what may change of a spec: limits, constraints, units, start values."""
-    service.tuners.get(name)  # it must be there
-    return do(body, lambda: _begun(service, body, who, name))
+    do.tuner(name)  # it must be there
+    spec = spec_in(body.spec)
+    if spec.name != name:
+        raise InvalidInput(f"name = {spec.name!r}; the spec is to be that of tuner {name!r}")
+    return _begun(do, body, spec, 200)
 
 
 @router.put(
@@ -87,17 +91,23 @@ def revoke(token: TokenName, service: Served, who: Who) -> Response:
     return shown(service.tokens.revoke(token).to_dict())
 
 
-def _begun(
-    service: Service, body: models.SpecText, who: Who, name: str | None
-) -> dict[str, object]:
-    spec = spec_in(body.spec)
-    if name is not None and spec.name != name:
-        raise InvalidInput(f"name = {spec.name!r}; the spec is to be that of tuner {name!r}")
+def _begun(do: Do, body: models.SpecText, spec: Spec, status: int) -> Response:
+    """The tuner's status, once it has this spec."""
+    service = do.service
     if spec.name in (".", ".."):
         raise InvalidInput(f"name = {spec.name!r}; no address can have it: give another name")
-    new = not service.tables.names(limit=1, only=spec.name)
-    if new and service.tables.count() >= service.settings.most_tuners:
-        raise InvalidInput(
-            f"there are {service.settings.most_tuners:,} tuners in this store, which is its limit"
-        )
-    return service.tuners.begin(spec, shadow=body.shadow, actor=who.name).status().to_dict()
+
+    def begun() -> dict[str, object]:
+        new = not service.tables.names(limit=1, only=spec.name)
+        if new and service.tables.count() >= service.settings.most_tuners:
+            raise InvalidInput(
+                f"there are {service.settings.most_tuners:,} tuners in this store, which is its "
+                "limit"
+            )
+        tuner = service.tuners.begin(spec, shadow=body.shadow, actor=do.who.name, row=do.row())
+        return tuner.status().to_dict()
+
+    def now(known: object) -> dict[str, object]:
+        return service.tuners.get(spec.name).status().to_dict()
+
+    return do(body, begun, status, again=now)

@@ -13,13 +13,16 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse, Response
 
 from trimtab.errors import TrimtabError
-from trimtab.live.store.faults import Damaged, Unavailable
-from trimtab.serve.access.authentication import Who
+from trimtab.live.store.database import Beside
+from trimtab.live.store.faults import Damaged, Taken, Unavailable
+from trimtab.live.tuner import Tuner
+from trimtab.serve.access.roles import Identity
 from trimtab.serve.api.models import Problem
 from trimtab.serve.problems import MEDIA, Refused, answer_to
-from trimtab.serve.service import Served
+from trimtab.serve.service import Service
 from trimtab.serve.tables import microseconds_now
 
+UNKNOWN = 0  # the status of an answer that is not kept yet: its body is what the events decided
 REPLAYED = {"idempotency-replayed": "true"}
 ERRORS = {
     400: "the request cannot be read",
@@ -76,32 +79,47 @@ def finite(content: Any) -> Any:
 class Once:
     """Does a thing, or gives the answer that was given when it was done under the same key.
 
-    The key is a caller's own, for one request and its repetitions. An effect and its answer are not
-    one transaction: a replica that is killed between them leaves no answer, and the repetition
-    is carried out. That has no second effect, because every verb of a tuner is idempotent itself.
+    The key is a caller's own, for one request and its repetitions. Its row is written in the
+    transaction of the effect, so that a repetition finds both or neither, wherever a replica was
+    killed. What the events decide (a decision, a receipt) is in the row. A status is known after
+    the effect only: it is kept then, and until it is, a repetition gives that of its own time.
     """
 
-    def __init__(
-        self,
-        request: Request,
-        service: Served,
-        who: Who,
-        key: Annotated[
-            str | None,
-            Header(
-                alias="Idempotency-Key",
-                min_length=1,
-                max_length=200,
-                description="The same key and request again give the same answer for a day.",
-            ),
-        ] = None,
-    ) -> None:
-        self._path, self._service, self._who, self._key = request.url.path, service, who, key
+    def __init__(self, service: Service, who: Identity, path: str, key: str | None) -> None:
+        self.service, self.who = service, who
+        self._path, self._key = path, key
+        self._request, self._status, self._planned = "", 200, False
+        self._again: Callable[[Any], Any] | None = None
+
+    def tuner(self, name: str) -> Tuner:
+        """The tuner, whose next event is written with the key.
+
+        Raises:
+            NotFound: there is none.
+        """
+        found = self.service.tuners.get(name)
+        return found if self._key is None else found.beside(self._row)
+
+    def row(self) -> Callable[[Any], Beside] | None:
+        """What makes the row of the key, given what a verb will answer; None without a key."""
+        return None if self._key is None else self._row
 
     def __call__(
-        self, body: BaseModel | None, act: Callable[[], Any], status: int = 200
+        self,
+        body: BaseModel | None,
+        act: Callable[[], Any],
+        status: int = 200,
+        *,
+        again: Callable[[Any], Any] | None = None,
     ) -> Response:
-        """The answer to `act`, which gives its plain content; `body` is what was asked for.
+        """The answer to `act`, which gives its plain content.
+
+        Args:
+            body: what was asked for.
+            act: does it, by a tuner of `tuner`.
+            status: of the answer.
+            again: the content if it was done before and no answer was kept, given what the events
+                decided; left out if that is the answer.
 
         Raises:
             Refused: the key was used for another request.
@@ -109,58 +127,107 @@ class Once:
         if self._key is None:
             return self._done(act, status)
         text = "" if body is None else body.model_dump_json()
-        request = hashlib.sha256(f"{self._path}\n{text}".encode()).hexdigest()
-        if (earlier := self._earlier(request)) is not None:
-            return earlier
-        answer = self._done(act, status, catch=True)
-        self._keep(request, answer)
-        kept = self._earlier(request)  # of two at the same time, both give the first one's
-        return answer if kept is None or kept.body == answer.body else kept
+        self._request = hashlib.sha256(f"{self._path}\n{text}".encode()).hexdigest()
+        self._status, self._again = status, again
+        answer = self._earlier()
+        if answer is not None:
+            return answer
+        try:
+            answer = self._done(act, status, catch=True)
+        except Taken:  # by the same request, which another replica was given too
+            answer = self._earlier()
+            if answer is None:
+                raise
+            return answer
+        self.service.step("answered")
+        if self._again is not None or not self._planned or self._earlier() is None:
+            kept = None if self._keep(answer) else self._earlier()
+            answer = answer if kept is None else kept  # of two that change nothing, the first
+        self.service.step("kept")
+        return answer
 
     def _done(self, act: Callable[[], Any], status: int, *, catch: bool = False) -> Response:
         try:
             answer = shown(act(), status)
-        except (Unavailable, Damaged):
-            raise  # nobody knows: the same request again must be tried
+        except (Unavailable, Damaged, Taken):
+            raise  # nobody knows, or another one does: the same request again must be tried
         except TrimtabError as error:
             if not catch:
                 raise
             answer = answer_to(error)
-        self._service.watch.touch()
+        self.service.watch.touch()
         return answer
 
-    def _earlier(self, request: str) -> Response | None:
-        rows = self._service.tables.query(
+    def _earlier(self) -> Response | None:
+        """The answer that was given, None if the key is new."""
+        rows = self.service.tables.query(
             "SELECT request, status, body FROM trimtab_answers WHERE token = ? AND key = ?",
-            self._who.token,
+            self.who.token,
             self._key,
         )
         if not rows:
             return None
         known, status, body = rows[0]
-        if known != request:
+        if known != self._request:
             raise Refused(422, f"the key {self._key!r} was used for another request; use a new key")
+        if status == UNKNOWN and self._again is not None:
+            answer = shown(self._again(json.loads(body)), self._status)
+            self._keep(answer)
+            status, body = answer.status_code, answer.body
         media = MEDIA if status >= 400 else "application/json"
         return Response(body, status, REPLAYED, media_type=media)
 
-    def _keep(self, request: str, answer: Response) -> None:
-        now = microseconds_now()
-        oldest = now - int(self._service.settings.answers * 1e6)
-        with self._service.tables.write() as execute:
-            execute("DELETE FROM trimtab_answers WHERE at < ?", oldest)
-            execute(
+    def _row(self, answer: Any) -> Beside:
+        """The row of the key, for the transaction of the effect."""
+        self._planned = True
+        plain = answer.to_dict() if hasattr(answer, "to_dict") else None
+        values: dict[str, str | int | bytes] = {
+            "token": self.who.token,
+            "key": self._key or "",
+            "request": self._request,
+            "status": self._status if self._again is None else UNKNOWN,
+            "body": bytes(shown(plain).body).decode(),
+            "at": microseconds_now(),
+        }
+        return Beside("trimtab_answers", values)
+
+    def _keep(self, answer: Response) -> bool:
+        """Keep the whole answer; whether there was none."""
+        self.service.forget_old_answers()
+        with self.service.tables.write() as execute:
+            rows = execute(
                 "INSERT INTO trimtab_answers (token, key, request, status, body, at) "
-                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                self._who.token,
+                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (token, key) DO UPDATE SET "
+                "status = excluded.status, body = excluded.body "
+                f"WHERE trimtab_answers.status = {UNKNOWN} RETURNING 1",
+                self.who.token,
                 self._key,
-                request,
+                self._request,
                 answer.status_code,
                 bytes(answer.body).decode(),
-                now,
+                microseconds_now(),
             )
+        return bool(rows)
 
 
-Do = Annotated[Once, Depends()]
+async def once(
+    request: Request,
+    key: Annotated[
+        str | None,
+        Header(
+            alias="Idempotency-Key",
+            min_length=1,
+            max_length=200,
+            description="The same key and request again give the same answer for a day.",
+        ),
+    ] = None,
+) -> Once:
+    """What does the work of a request that may come again."""
+    state: Service = request.app.state.service
+    return Once(state, request.state.identity, request.scope["path"], key)
+
+
+Do = Annotated[Once, Depends(once)]
 
 
 def line(name: str, number: int, content: Any) -> str:

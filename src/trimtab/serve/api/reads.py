@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from trimtab.errors import NotFound
-from trimtab.serve.access.authentication import Who, rule
+from trimtab.serve.access.authentication import Guarded, Who, rule
 from trimtab.serve.api import models
 from trimtab.serve.api.answers import documented, line, refusals, shown
 from trimtab.serve.api.parameters import (
@@ -28,7 +28,7 @@ from trimtab.serve.problems import Refused
 from trimtab.serve.service import Served, Service
 from trimtab.serve.watch import Listener
 
-router = APIRouter(prefix="/api/v1", tags=["reading"])
+router = APIRouter(route_class=Guarded, prefix="/api/v1", tags=["reading"])
 QUIET = 15.0  # seconds after which a stream says that it is alive
 STREAM = refusals(404, media="text/event-stream")
 

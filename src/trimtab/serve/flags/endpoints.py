@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from trimtab.errors import InvalidInput, NotFound
-from trimtab.serve.access.authentication import Who, rule
+from trimtab.serve.access.authentication import Guarded, Who, rule
 from trimtab.serve.api.answers import documented
 from trimtab.serve.api.models import Given
 from trimtab.serve.flags.evaluation import all_flags, flag, tag_of
 from trimtab.serve.service import Served
 
-router = APIRouter(tags=["flags"])
+router = APIRouter(route_class=Guarded, tags=["flags"])
 Key = Annotated[str, Path(max_length=300, description="tuner.knob", examples=["search.cache_ttl"])]
 Tag = Annotated[str | None, Header(alias="If-None-Match", description="The ETag seen last.")]
 OTHERS: dict[int | str, Any] = {

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, FastAPI, Request
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from trimtab import __version__
 from trimtab.plot.page import STYLE, drawing_script
-from trimtab.serve.access.authentication import COOKIE, Who, page_rule, rule
+from trimtab.serve.access.authentication import COOKIE, GuardedPage, Who, rule
 from trimtab.serve.api.answers import refusals
 from trimtab.serve.api.parameters import AfterName, TunerName
 from trimtab.serve.page.views import overview_of, tuner_of
 from trimtab.serve.problems import Refused
 from trimtab.serve.service import Served
 
-router = APIRouter(tags=["pages"], default_response_class=HTMLResponse)
+router = APIRouter(route_class=GuardedPage, tags=["pages"], default_response_class=HTMLResponse)
 IN: dict[int | str, Any] = {303: {"description": "to the way in, or on from there"}}
 PAGE = refusals(404, media="text/html") | IN
 SCRIPT, STYLES = refusals(media="text/javascript"), refusals(media="text/css")
@@ -42,13 +44,13 @@ def mount_files(app: FastAPI) -> None:
     app.mount("/static", StaticFiles(packages=[("trimtab.serve.page", "static")]), name="static")
 
 
-@router.get("/", responses=PAGE, **page_rule("see"))
+@router.get("/", responses=PAGE, **rule("see"))
 def overview(service: Served, who: Who, after: AfterName = "") -> Response:
     """All tuners at a glance."""
     return _page("overview.html", who=who, view=overview_of(service, who, after))
 
 
-@router.get("/tuners/{name}", responses=PAGE, **page_rule("see"))
+@router.get("/tuners/{name}", responses=PAGE, **rule("see"))
 def tuner(name: TunerName, service: Served, who: Who) -> Response:
     """One tuner: where it stands, why, and what was done to it."""
     found = service.tuners.get(name)
@@ -73,7 +75,8 @@ async def login(request: Request, service: Served) -> Response:
         given = {}
     secret = given.get("token", [""])[0].strip()
     try:
-        cookie = service.gate.session(secret, request, service.settings.session)
+        seconds = service.settings.session
+        cookie = await run_in_threadpool(service.gate.session, secret, request, seconds)
     except Refused as error:
         page = _page("login.html", who=None, fault=error.detail)
         page.status_code = error.status
@@ -90,7 +93,7 @@ async def login(request: Request, service: Served) -> Response:
     return answer
 
 
-@router.post("/logout", status_code=204, responses=PAGE, **page_rule("flags"))
+@router.post("/logout", status_code=204, responses=PAGE, **rule("flags"))
 def logout(request: Request, service: Served) -> Response:
     """End the session."""
     if secret := request.cookies.get(COOKIE):
@@ -103,9 +106,7 @@ def logout(request: Request, service: Served) -> Response:
 @router.get("/plotly.js", responses=SCRIPT, **rule("anyone"))
 def plotly() -> Response:
     """Plotly's script, from its wheel."""
-    from plotly.offline import get_plotlyjs
-
-    return _file(get_plotlyjs(), "text/javascript")
+    return _file(_plotly(), "text/javascript")
 
 
 @router.get("/draw.js", responses=SCRIPT, **rule("anyone"))
@@ -120,7 +121,15 @@ def style() -> Response:
     return _file(STYLE, "text/css")
 
 
-def _file(text: str, media: str) -> Response:
+@cache
+def _plotly() -> bytes:
+    from plotly.offline import get_plotlyjs
+
+    script: str = get_plotlyjs()
+    return script.encode()
+
+
+def _file(text: str | bytes, media: str) -> Response:
     headers = {"cache-control": f"public, max-age={ONE_DAY}"}
     return Response(text, media_type=media, headers=headers)
 

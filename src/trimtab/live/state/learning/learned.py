@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from math import isfinite
 from typing import Any, Self
@@ -14,56 +13,23 @@ from trimtab.arrays import NOBODY, Array, Ints
 from trimtab.errors import SolverFailed
 from trimtab.learn import NEVER
 from trimtab.live.spec.spec import Spec
-from trimtab.live.state.safety import Safety, Watch
+from trimtab.live.state.learning.lessons import (
+    Await,
+    Deploy,
+    Drop,
+    Learn,
+    Lesson,
+    Record,
+    Respec,
+    Revise,
+    Watch,
+)
+from trimtab.live.state.learning.safety import Safety
 from trimtab.live.state.tuner_state import State
 from trimtab.model.domain import BoundBox
 from trimtab.policies import LazyPolicy, Policy, Told, restore
 from trimtab.policies.base import part
 from trimtab.solve.admissible import Admissible
-
-
-@dataclass(frozen=True, slots=True)
-class Learn:
-    """Losses that were observed at a state."""
-
-    state: State
-    losses: Array  # (m,) NaN where none was observed
-    counts: Ints  # (m,) of how many rounds each is the mean
-    reach: tuple[State, State] | None = None  # what the knobs can be at the next decision
-    counted: int = 0  # rounds of them that the policy's clock has from an earlier lesson
-
-
-@dataclass(frozen=True, slots=True)
-class Await:
-    """A round was played at a state; its losses come later."""
-
-    state: State
-
-
-@dataclass(frozen=True, slots=True)
-class Deploy:
-    """The system is at a state now."""
-
-    state: State
-    keep: bool  # whether the policy still wants to reach its goal
-    reported: bool  # whether it was deployed by a decision that reports the last look
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """The policy's goal is dropped: a person or a guard has decided otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Respec:
-    """The spec has changed in what may change."""
-
-    spec: Spec
-
-
-Lesson = (
-    Learn | Watch | Await | Deploy | Drop | Respec
-)  # one after another, from the tuner_state to the policy
 
 
 class Learned:
@@ -85,6 +51,7 @@ class Learned:
         self.goal: State | None = None
         self.review: int | None = None  # rounds until the next look
         self.look: dict[str, Any] | None = None  # what no decision has reported yet
+        self.record = Record()
         if isinstance(policy, LazyPolicy):
             self.review = _rounds(policy.rounds_left())
 
@@ -99,6 +66,13 @@ class Learned:
 
     def apply(self, lesson: Lesson) -> None:
         """Learn it."""
+        if isinstance(lesson, Revise):
+            self._revise(lesson)
+            return
+        self.record.add(lesson, self.policy.snapshot, self.deployed)
+        self._apply(lesson)
+
+    def _apply(self, lesson: Lesson) -> None:
         match lesson:
             case Learn():
                 self._place()
@@ -116,6 +90,17 @@ class Learned:
                 self.safety.observe(lesson, self.deployed)
             case Respec():
                 self.safety.follow(lesson.spec)
+                self.record = Record() if lesson.covariates else self.record
+
+    def _revise(self, lesson: Revise) -> None:
+        """Learn again all that is on record, at the states where the system really was."""
+        if not self.record.lessons:
+            return
+        goal, look, deployed = self.goal, self.look, self.deployed
+        self.policy = restore(self._spec.problem, self.record.base)
+        for each in self.record.lessons:
+            self._apply(each.revised(lesson.effects) if isinstance(each, Learn) else each)
+        self.goal, self.look, self.deployed = goal, look, deployed
 
     def _place(self) -> None:
         if self.policy.ask().tolist() != self.deployed:
@@ -189,12 +174,14 @@ class Learned:
 
     def plain(self) -> dict[str, Any]:
         """What it knows beside its regressions, as JSON can hold it."""
-        return {name: getattr(self, name) for name in _PLAIN} | {"safety": self.safety.plain()}
+        saved = {name: getattr(self, name) for name in _PLAIN}
+        return saved | {"safety": self.safety.plain(), "record": self.record.plain()}
 
     def arrays(self) -> dict[str, Any]:
         """The policy's snapshot, and the regressions of the guardrails."""
         policy = {f"policy.{name}": x for name, x in self.policy.snapshot().items()}
-        return policy | {f"safety.{name}": x for name, x in self.safety.arrays().items()}
+        base = {f"base.{name}": x for name, x in self.record.base.items()}
+        return policy | base | {f"safety.{name}": x for name, x in self.safety.arrays().items()}
 
     @classmethod
     def from_plain(
@@ -205,6 +192,7 @@ class Learned:
         for name in _PLAIN:
             setattr(learned, name, saved[name])
         learned.safety = Safety.from_plain(rules, saved["safety"], part(arrays, "safety."))
+        learned.record = Record.from_plain(saved["record"], part(arrays, "base."))
         return learned
 
 

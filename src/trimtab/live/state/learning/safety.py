@@ -12,7 +12,6 @@ one is beyond the limit, but no more than half of the way from the start state t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -24,6 +23,7 @@ from trimtab.learn.posterior import Posterior
 from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.problem_and_policy import watched_problem
 from trimtab.live.spec.spec import Spec
+from trimtab.live.state.learning.lessons import Watch
 from trimtab.live.state.tuner_state import State
 from trimtab.model.problem import Problem
 from trimtab.policies import alarm
@@ -34,17 +34,6 @@ from trimtab.solve.admissible import Admissible
 
 UNSEEN = 0.05  # of the limit: the noise of a reading that was never seen to vary
 ROOM = 0.5  # of the way from the start to the limit: the most that is kept for noise
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """What a tell says of the guardrails that are learned, one entry each."""
-
-    state: State
-    readings: list[float | None]  # None where there is nothing to learn
-    counts: list[int]  # of how many rounds each is the mean
-    limits: list[float | None]  # None while a baseline is missing
-    safe: list[State]  # states that were observed to hold
 
 
 class Reading:

@@ -1,0 +1,1 @@
+"""What a tuner learns, apart from its events: lessons, the policy, the guardrails' regressions."""
