@@ -437,7 +437,9 @@ def run(options: Any) -> dict[str, Any]:
         for first in range(0, options.clients, AT_ONCE):
             numbers = list(range(first, min(first + AT_ONCE, options.clients)))
             receive, send = FORK.Pipe(duplex=False)
-            FORK.Process(target=process, args=(numbers, ports, token, options, course, send)).start()
+            FORK.Process(
+                target=process, args=(numbers, ports, token, options, course, send)
+            ).start()
             send.close()
             pipes.append(receive)
         done = trouble(server, replicas, course, options)
