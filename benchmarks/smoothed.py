@@ -8,9 +8,8 @@ c |x_t - x_{t-1}|_1. Who is *informed* sees y_t before choosing x_t, as smoothed
 optimisation assumes; who is *late* sees it afterwards, as Section 6 and every live system do.
 Costs are shares of the best path in hindsight, moves included.
 
-ROBD (Goel, Lin, Sun and Wierman 2019) minimises f_t(x) + lambda/2 |x - x_{t-1}|^2 with
-lambda = 2 / (1 + sqrt(1 + 4/a)); LCP (Lin, Wierman, Andrew and Thereska 2011) moves each knob no
-further than into the interval between two optima of the past.
+`tt.ROBD` and `tt.LCP` are told the gradient: first told and then asked they are informed, asked
+first they are late.
 """
 
 from __future__ import annotations
@@ -93,38 +92,31 @@ def offline_squared(instance: Instance, start: Array) -> Array:
     return np.asarray(np.linalg.solve(A, b))
 
 
-def robd(instance: Instance, start: Array) -> Array:
-    """The path of ROBD, informed."""
+def followed(
+    policy: tt.ROBD | tt.LCP | tt.LazyOGD, instance: Instance, *, informed: bool = False
+) -> Array:
+    """The path of a policy: who is informed is told of a round before it is asked."""
     targets, a, _ = instance
-    lam = 2.0 / (1.0 + np.sqrt(1.0 + 4.0 / a))
-    path, x = np.empty_like(targets), start
+    path = np.empty_like(targets)
     for t, y in enumerate(targets):
-        x = (a * y + lam * x) / (a + lam)
-        path[t] = x
+        path[t] = policy.ask()
+        policy.tell(a * (path[t] - y))
+        if informed:
+            path[t] = policy.ask()
     return path
 
 
-def lcp(instance: Instance, start: Array) -> Array:
-    """The path of lazy capacity provisioning, informed, knob by knob."""
-    targets, a, c = instance
-    columns = [_lcp(y, a, 2.0 * c, float(x)) for y, x in zip(targets.T, start, strict=True)]
-    return np.column_stack(columns)
+def robd(instance: Instance, start: Array, *, informed: bool = True) -> Array:
+    """The path of ROBD, for moves that cost half their squared length."""
+    return followed(
+        tt.ROBD(tt.Box(), start=start, curvature=instance[1]), instance, informed=informed
+    )
 
 
-def _lcp(y: Array, a: float, price: float, start: float) -> Array:
-    """With `price` for every way up: two ways of c each are one way up and one down."""
-    grid = np.linspace(0.0, 1.0, LEVELS)
-    free, dear = np.zeros(LEVELS - 1), price * np.diff(grid)
-    low = price * np.maximum(grid - start, 0.0)  # moves up are charged
-    high = price * np.maximum(start - grid, 0.0)  # moves down are
-    path, x = np.empty(y.size), start
-    for t in range(y.size):
-        loss = 0.5 * a * (grid - y[t]) ** 2
-        low = (_least_arrival(low, dear, free)[0] if t else low) + loss
-        high = (_least_arrival(high, free, dear)[0] if t else high) + loss
-        x = min(max(x, float(grid[int(np.argmin(low))])), float(grid[int(np.argmin(high))]))
-        path[t] = x
-    return path
+def lcp(instance: Instance, start: Array, *, informed: bool = True) -> Array:
+    """The path of lazy capacity provisioning."""
+    policy = tt.LCP(tt.Box(), start=start, curvature=instance[1], move_cost=instance[2])
+    return followed(policy, instance, informed=informed)
 
 
 def late(path: Array, start: Array) -> Array:
@@ -137,11 +129,7 @@ def descent(instance: Instance, start: Array, budget: int) -> Array:
     targets, a, _ = instance
     T, k = targets.shape
     policy = tt.LazyOGD(tt.Box(), start=start, horizon=T, lipschitz=a * np.sqrt(k), budget=budget)
-    path = np.empty_like(targets)
-    for t, y in enumerate(targets):
-        path[t] = policy.ask()
-        policy.tell(a * (path[t] - y))
-    return path
+    return followed(policy, instance)
 
 
 def drifting(rounds: int, knobs: int = 3, period: int = 400) -> Array:
@@ -173,8 +161,8 @@ def table(targets: Array, name: str, prices: tuple[float, ...], a: float = 1.0) 
         "ROBD, informed": lambda x: robd(x, start),
         "LCP, informed": lambda x: lcp(x, start),
         "follow the target, late": lambda x: late(x[0], start),
-        "ROBD, late": lambda x: late(robd(x, start), start),
-        "LCP, late": lambda x: late(lcp(x, start), start),
+        "ROBD, late": lambda x: robd(x, start, informed=False),
+        "LCP, late": lambda x: lcp(x, start, informed=False),
         "gradient descent, M = T": lambda x: descent(x, start, T),
         "lazy gradient descent, M = T / 10": lambda x: descent(x, start, T // 10),
         "lazy gradient descent, M = T / 100": lambda x: descent(x, start, max(T // 100, 1)),

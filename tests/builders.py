@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators, as_radius
 from trimtab.model.bases import Basis
-from trimtab.model.domain import Box
+from trimtab.model.domain import Domain
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
@@ -166,7 +166,7 @@ def random_posterior(
     graph: Graph,
     basis: Basis,
     *,
-    domain: Box | None = None,
+    domain: Domain | None = None,
     data: Callable[..., list[Datum]] = noise,
     states: int = 6,
     radii: tuple[float, float] = (0.1, 2.0),

@@ -132,21 +132,23 @@ nb::object likelihood(const HeldRegression& self, const InIndices& criteria,
     return owned(std::move(found));
 }
 
-Index compare(const HeldRegression& self, const InReals& sigma, const InReals& misfit, double g,
-              Index few, Index enough, const Matrix<double>& heard, const OutReals& far,
-              const Vector<bool>& own) {
+nanobind::tuple compare(const HeldRegression& self, const InReals& sigma, const InReals& misfit,
+                        double g, Index enough, const Matrix<double>& heard, const OutReals& far,
+                        const OutReals& alone) {
     const Index m = self.view.criteria();
-    const Reals rows = table(heard, 4, m, "heard");
+    const Reals rows = table(heard, 6, m, "heard");
     const Alarm alarm{sized(sigma, m, "sigma"),
                       sized(misfit, m, "misfit"),
                       g,
-                      few,
                       enough,
                       slice(rows, 0, m),
                       slice(rows, m, 2 * m),
                       slice(rows, 2 * m, 3 * m),
-                      slice(rows, 3 * m, 4 * m)};
-    return alarm.compare(self.view, sized(far, m, "far"), sized(own, m, "own"));
+                      slice(rows, 3 * m, 4 * m),
+                      slice(rows, 4 * m, 5 * m),
+                      slice(rows, 5 * m, 6 * m)};
+    const auto found = alarm.compare(self.view, sized(far, m, "far"), sized(alone, m, "alone"));
+    return nanobind::make_tuple(found.known, found.sum, found.squares);
 }
 
 void begin(const HeldRegression& self, const InIndices& criteria, bool again) {
@@ -221,8 +223,8 @@ void bind_regression(nb::module_& module) {
         .def("likelihood", &likelihood, "criteria"_a.noconvert(), "phi"_a.noconvert(),
              "n"_a.noconvert(), "losses"_a.noconvert(), "rounds"_a.noconvert(),
              "sigma"_a.noconvert(), "misfit"_a.noconvert(), "grid"_a.noconvert(), "far"_a)
-        .def("compare", &compare, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a, "few"_a,
-             "enough"_a, "heard"_a.noconvert(), "far"_a.noconvert(), "own"_a.noconvert());
+        .def("compare", &compare, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a, "enough"_a,
+             "heard"_a.noconvert(), "far"_a.noconvert(), "alone"_a.noconvert());
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 

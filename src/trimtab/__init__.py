@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # the same names as in _HOME, for type checkers and editors
     from trimtab.model.domain import Simplex as Simplex
     from trimtab.model.graph import Graph as Graph
     from trimtab.model.problem import Problem as Problem
+    from trimtab.policies import LCP as LCP
+    from trimtab.policies import ROBD as ROBD
     from trimtab.policies import AdaptiveGraphLinUCB as AdaptiveGraphLinUCB
     from trimtab.policies import AsyncLazyGraphLinUCB as AsyncLazyGraphLinUCB
     from trimtab.policies import FixedState as FixedState
@@ -68,12 +70,14 @@ _HOME = {
     "Graph": "trimtab.model.graph",
     "InvalidInput": "trimtab.errors",
     "JointLazyGraphLinUCB": "trimtab.policies",
+    "LCP": "trimtab.policies",
     "LazyGraphLinUCB": "trimtab.policies",
     "LazyOGD": "trimtab.policies",
     "LinUCB": "trimtab.policies",
     "NotFound": "trimtab.errors",
     "PooledGraphLinUCB": "trimtab.policies",
     "Problem": "trimtab.model.problem",
+    "ROBD": "trimtab.policies",
     "RandomState": "trimtab.policies",
     "ScalarLinUCB": "trimtab.policies",
     "Simplex": "trimtab.model.domain",

@@ -72,13 +72,12 @@ class Regression:
         sigma: Array,
         misfit: Array,
         g: float,
-        few: int,
         enough: int,
         heard: Array,
         far: Array,
-        own: Bools,
-    ) -> int:
-        """Fill in how far off each is, and whether from its own losses; how many were compared."""
+        alone: Array,
+    ) -> tuple[int, float, float]:
+        """Fill in how far off each is; how many were compared, and their sums of z and z^2."""
 
 class Monomials:
     """Feature maps made of powers of one knob and products of two."""

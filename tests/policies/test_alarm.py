@@ -422,3 +422,68 @@ def test_small_changes_of_all_criteria_ring_together(seed: int) -> None:
     after = [policy.tell(SIGMA * (0.9 + rng.standard_normal(m))) for _ in range(20)]
     rung = next(told.rung for told in after if told.cause == "alarm")
     assert rung.size >= m // 3
+
+
+RING8 = tt.Graph.from_edges(8, [(j, (j + 1) % 8) for j in range(8)])
+
+
+@pytest.mark.parametrize("change", [30, 45, 60])
+@pytest.mark.parametrize("seed", range(4))
+def test_another_workload_rings_while_knobs_still_move(change: int, seed: int) -> None:
+    """Levels and shapes of all losses change; no state was played for long, before or after."""
+    rng = np.random.default_rng(seed)
+    before, after = (
+        tt.worlds.quadratic(RING8, seed=seed + add, move_cost=1.0) for add in (0, 1000)
+    )
+    policy = tt.SteadyGraphLinUCB(before.problem, start=[0.5] * 8)
+    higher = rng.uniform(3.0, 10.0, 8) * SIGMA
+    calm = [policy.tell(before.draw(policy.ask(), rng)).cause for _ in range(change)]
+    assert "alarm" not in calm
+    assert sum(cause != "none" for cause in calm) > change / 8  # looks
+    loud = [policy.tell(after.draw(policy.ask(), rng) + higher).cause for _ in range(20)]
+    assert "alarm" in loud
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_another_workload_rings_where_the_knobs_stay(seed: int) -> None:
+    """Three objectives, of which one falls: by 2.5 to 5 standard deviations, from round 31 on."""
+    rng = np.random.default_rng(seed)
+    problem = tt.Problem(tt.Graph.from_scopes([[0], [1], [2]], knobs=3), move_cost=1e4)
+    policy = tt.SteadyGraphLinUCB(problem, start=MIDDLE)
+    calm = [policy.tell(SIGMA * rng.standard_normal(3)).cause for _ in range(30)]
+    shift = np.array([5.0, -2.5, 4.0])
+    loud = [policy.tell(SIGMA * (shift + rng.standard_normal(3))).cause for _ in range(20)]
+    assert "alarm" not in calm
+    assert "alarm" in loud
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_losses_that_go_up_and_down_together_with_the_hours_ring_nothing(seed: int) -> None:
+    """Five standard deviations up and down in 150 rounds, ten times."""
+    rng = np.random.default_rng(seed)
+    world = tt.worlds.quadratic(RING8, seed=seed, move_cost=3.0)
+    policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5] * 8)
+    for t in range(1500):
+        hour = 5.0 * SIGMA * np.sin(2.0 * np.pi * t / 150)
+        assert policy.tell(world.draw(policy.ask(), rng) + hour).cause != "alarm"
+
+
+def test_segments_wait_for_enough_losses_and_go_on_in_the_next_epoch() -> None:
+    """A snapshot in the middle of such a segment changes nothing."""
+    rng = np.random.default_rng(1)
+    problem = tt.Problem(tt.Graph.from_scopes([[0], [1], [2]], knobs=3), move_cost=1e4)
+    policy = tt.SteadyGraphLinUCB(problem, start=MIDDLE)
+    waiting = 0
+    for t in range(80):
+        beliefs = policy.learner.beliefs
+        assert beliefs is not None
+        waiting += bool((beliefs.heard[4] < 0.0).any())
+        again = tt.restore(problem, policy.snapshot())
+        losses = SIGMA * (rng.standard_normal(3) + (t > 60) * np.array([4.0, 3.0, -2.0]))
+        left, right = policy.tell(losses), again.tell(losses)
+        assert (left.cause, left.rung.tolist()) == (right.cause, right.rung.tolist())
+        restored = again.learner.beliefs
+        assert restored is not None
+        np.testing.assert_array_equal(beliefs.heard, restored.heard)
+        np.testing.assert_array_equal(beliefs.together, restored.together)
+    assert waiting

@@ -62,7 +62,14 @@ POLICIES: dict[str, Make] = {
     "FollowThePerturbedLeader, fresh": lambda domain, start, seed: tt.FollowThePerturbedLeader(
         domain, start=start, horizon=T, lipschitz=2.0, perturbation="fresh", scale=3.0, seed=seed
     ),
+    "ROBD": lambda domain, start, seed: tt.ROBD(
+        domain, start=start, curvature=1.5, lipschitz=2.0, horizon=T
+    ),
+    "LCP": lambda domain, start, seed: tt.LCP(
+        domain, start=start, curvature=1.5, move_cost=0.3, lipschitz=2.0, horizon=T
+    ),
 }
+FROM_HERE = ("ROBD", "LCP")
 DOMAINS: dict[str, ConvexDomain] = {
     "box": tt.Box(low=[0.0, 0.2, 0.0, 0.1]),
     "balls": tt.Balls([[0, 2], [1], [3]]),
@@ -188,6 +195,8 @@ def test_place_is_obeyed_and_forgets_nothing(name: str, domain: BoundConvexDomai
     for _ in range(T - 12):
         for some in (policy, other):
             some.tell(np.full(4, 0.3))
+    if name in FROM_HERE:  # the next state is a step from this one: the way back takes time
+        return
     if "coin" not in name:
         assert same(policy.snapshot(), other.snapshot())
 

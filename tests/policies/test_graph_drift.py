@@ -50,7 +50,7 @@ STEADY: dict[str, Any] = {"then": tt.SteadyGraphLinUCB, "period": 1000}
 def recovered(seed: int) -> bool:
     """Whether late regret is small and the total near that of who excludes nothing."""
     given = case(seed)
-    policy = adaptive(given, **STEADY)
+    policy = adaptive(given, probe=9000, **STEADY)
     trace = tt.play(policy, given.world, horizon=ROUNDS, seed=seed)
     after = given.world.worlds[1]
     late = float(np.diff(trace.regret_at([4 * ROUNDS // 5, ROUNDS]))[0]) / (ROUNDS // 5)
@@ -62,15 +62,81 @@ def recovered(seed: int) -> bool:
         late < 0.05 * lost
         and trace.regret <= 1.3 * total
         and given.edge[1] in policy.graph.scope(0)
-        and opened[0].cause == "alarm"
         and opened[0].round > CHANGE
     )
 
 
 @pytest.mark.slow
 def test_regret_after_an_excluded_edge_becomes_active() -> None:
-    # One of the six misses: with seed 4 the change hardly shows where the policy plays.
-    assert sum(recovered(seed) for seed in range(6)) >= 5
+    assert [seed for seed in range(6) if not recovered(seed)] == []
+
+
+def test_a_probe_sees_what_does_not_show_where_the_policy_plays() -> None:
+    """With seed 4 the new dependency is s_2 and s_0 s_2, and knob 2 is at 0."""
+    given = case(4)
+    before, after = given.world.worlds
+    blind, seeing = adaptive(given, **STEADY), adaptive(given, probe=10_500, **STEADY)
+    runs = [tt.play(policy, given.world, horizon=30_000, seed=4) for policy in (blind, seeing)]
+    state = runs[0].state(CHANGE - 1)
+    assert after.mean(state)[0] == pytest.approx(before.mean(state)[0], abs=1e-9)
+    assert blind.reopened == ()
+    opened = next(x for x in seeing.reopened if (x.criterion, x.knob) == given.edge)
+    assert opened.cause == "probe"
+    assert 21_000 < opened.round <= 21_000 + 8 * K
+    assert abs(opened.statistic) > 0.5  # by so much the losses were off
+    late = [float(np.diff(run.regret_at([25_000, 30_000]))[0]) / 5000 for run in runs]
+    assert late[1] < 0.3 * late[0]
+
+
+def test_probes_move_one_knob_alone_and_come_back() -> None:
+    given = case(0)
+    policy = adaptive(given, probe=5000, warmup=2000, **STEADY)
+    rng, world, path = np.random.default_rng(0), given.world.worlds[0], []
+    for t in range(5200):
+        path.append(policy.ask().copy())
+        policy.tell(world.draw(policy.ask(), rng, t))
+    states = np.array(path)
+    away = np.flatnonzero((states[5000:] != states[4999]).any(axis=1)) + 5000
+    excluded = {edge.knob for edge in policy.edges if edge.decision == "excluded"}
+    assert 0 < away.size <= 8 * len(excluded) + 60
+    lap = states[5000 : 5000 + 8 * len(excluded)]
+    moved = [np.flatnonzero(x != states[4999]).tolist() for x in lap]
+    assert all(len(x) == 1 for x in moved)
+    assert [x[0] for x in moved[::8]] == sorted(excluded)
+    assert policy.reopened == ()
+
+
+def test_a_lap_of_probes_goes_on_from_its_snapshot_and_by_events_as_by_rounds() -> None:
+    given = case(0)
+    world = given.world.worlds[0]
+    policy = adaptive(given, probe=2500, warmup=2000, **STEADY)
+    tt.play(policy, world, horizon=2510, seed=0)  # in the midst of a lap
+    again = tt.restore(world.problem, policy.snapshot())
+    a, b = (tt.play(each, world, horizon=300, seed=1) for each in (policy, again))
+    np.testing.assert_array_equal(a.states, b.states)
+    one, two = (adaptive(given, probe=2500, warmup=2000, **STEADY) for _ in range(2))
+    jumps = tt.play(one, world, horizon=2700, seed=5, path="events")
+    steps = tt.play(two, world, horizon=2700, seed=5, path="rounds")
+    assert jumps.lengths.sum() == steps.lengths.sum() == 2700
+    home = [
+        int((np.abs(np.diff(run.states, axis=0)) > 0).any(axis=1).sum()) for run in (jumps, steps)
+    ]
+    assert min(home) >= 7  # a lap at least: the noise differs, so that states do
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probe": 50}, "probe = 50"),
+        ({"probe": 5000, "reopen": False}, "reopen=True and a Box"),
+        ({"probe": 5000, "radius": 0.5}, "a radius that holds"),
+    ],
+)
+def test_probes_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    given = case(0)
+    known = given.known | {"gamma": SIGMA, "reopen": True, "warmup": 100} | options
+    with pytest.raises(tt.InvalidInput, match=message):
+        tt.AdaptiveGraphLinUCB(given.world.problem, **known)
 
 
 def test_lack_of_fit_reopens_where_there_is_no_alarm() -> None:
@@ -90,7 +156,7 @@ def test_lack_of_fit_reopens_where_there_is_no_alarm() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_reopens_in_a_world_that_stays(seed: int, options: dict[str, Any]) -> None:
     given = case(seed)
-    policy = adaptive(given, **options)
+    policy = adaptive(given, probe=9000 if options else None, **options)
     tt.play(policy, given.world.worlds[0], horizon=ROUNDS, seed=seed)
     assert policy.reopened == ()
     assert not policy.warming

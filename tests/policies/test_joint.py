@@ -641,16 +641,9 @@ def test_bad_input(case: str) -> None:
         tt.JointLazyGraphLinUCB(tt.Problem(path(3), basis=tt.bases.Quadratic()), **options | bad())
 
 
-@pytest.mark.parametrize(
-    "basis",
-    [
-        tt.bases.PairwiseQuadratic(),
-        tt.bases.FourierFeatures(4),
-        tt.bases.Custom(function=lambda i, x: [1.0], bound=1.0),
-    ],
-)
-def test_bases_that_are_not_nested_are_refused(basis: tt.bases.Basis) -> None:
-    with pytest.raises(tt.InvalidInput, match="use Quadratic"):
+def test_functions_of_a_criterion_are_refused() -> None:
+    basis = tt.bases.Custom(function=lambda i, x: [1.0], bound=1.0)
+    with pytest.raises(tt.InvalidInput, match="a factor is none"):
         Factors(tt.Problem(path(3), basis=basis))
 
 

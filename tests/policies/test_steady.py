@@ -791,3 +791,19 @@ def test_regret_levels_off_in_the_spin_glass(seed: int) -> None:
     early, later, last = trace.regret_at([10**4, 10**5, 10**6])
     assert 0.0 < later <= last < 2.0 * early, (early, later, last)
     assert world.loss(policy.ask()) == pytest.approx(world.optimum.value)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_knob_goes_to_an_end_of_its_range_before_much_is_known(seed: int) -> None:
+    """Where every loss falls towards an end, told nothing: three quarters of the way a look."""
+    k, rng = 4, np.random.default_rng(seed)
+    problem = tt.Problem(tt.Graph.from_scopes([[j] for j in range(k)], knobs=k))
+    policy = tt.SteadyGraphLinUCB(problem, start=[0.15] * k)
+    states = []
+    for _ in range(200):
+        states.append(policy.ask())
+        policy.tell(states[-1] + 0.01 * rng.standard_normal(k))
+    early = np.array(states[:20])
+    assert early.min() > 0.0
+    assert early.max() < 1.0
+    assert (np.array(states) == 0.0).any()  # later they may

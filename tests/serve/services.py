@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from tests.live.tuners import SPEC, Clock, spec_with, world
 from trimtab.live import Spec
+from trimtab.live.clock import utc
 from trimtab.serve.app import create_app
 from trimtab.serve.protocol import BoundedProtocol
 from trimtab.serve.server import DrainingServer, listening
@@ -71,10 +72,11 @@ class Running:
 
 
 @contextmanager
-def running(url: str, **settings: Any) -> Iterator[Running]:
-    """A service over this store, with a clock that is set by hand."""
+def running(url: str, *, real_time: bool = False, **settings: Any) -> Iterator[Running]:
+    """A service over this store, with a clock that is set by hand or the real one."""
     clock = Clock()
-    app = create_app(Settings(storage=url, **(FREE | settings)), clock=clock)
+    time_of = utc if real_time else clock
+    app = create_app(Settings(storage=url, **(FREE | settings)), clock=time_of)
     with listening("127.0.0.1", 0) as socket:
         config = uvicorn.Config(
             app,

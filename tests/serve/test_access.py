@@ -287,7 +287,7 @@ def test_hostile_bodies(served: Running, content: bytes) -> None:
 
 
 def test_who_comes_too_often_has_to_wait(tmp_path: Path) -> None:
-    slow = {"rate": 0.5, "burst": 3, "stranger_rate": 0.5, "stranger_burst": 5}
+    slow: dict[str, Any] = {"rate": 0.5, "burst": 3, "stranger_rate": 0.5, "stranger_burst": 5}
     with running(str(tmp_path / "a.db"), **slow) as served:
         found = [served.send("viewer", "GET", "/api/v1/whoami").status_code for _ in range(5)]
         assert found == [200, 200, 200, 429, 429]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from tests.browser import DESK, PHONE, Visit
 from tests.serve.services import Running, running, spec_with, world
+from trimtab.serve.page.figures import Figures
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -201,6 +203,21 @@ def test_a_viewer_cannot_hurt_a_tuner(chromium: Browser, served: Running) -> Non
         page.goto(f"{served.http.base_url}/tuners/shop")
         assert page.url.endswith("/login")
     assert served.send("viewer", "GET", AT).json()["mode"] == "tuning"
+
+
+def test_figures_are_not_older_than_twenty_seconds(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    spent = iter(range(0, 10_000, 100))  # making them takes 100 s of CPU
+    clocks = SimpleNamespace(monotonic=lambda: now[0], thread_time=lambda: next(spent))
+    monkeypatch.setattr("trimtab.serve.page.figures.time", clocks)
+    tuner, figures = served.service.tuners.get("shop"), Figures()
+    first = figures.sections(tuner)
+    settle(served, 1)
+    for later, fresh in ((19.0, False), (21.0, True)):
+        now[0] = 1000.0 + later
+        assert (figures.sections(tuner) is not first) == fresh
 
 
 def test_a_session_needs_its_own_page_to_act(served: Running) -> None:

@@ -32,6 +32,7 @@ ADVERSARIES: dict[str, Adversary] = {
     "contrarian": worlds.Contrarian(),
     "targets": worlds.ShiftingTargets(11),
     "drift": worlds.DriftingQuadratics(40),
+    "recorded": worlds.RecordedTargets(np.random.default_rng(5).random((30, 3))),
 }
 domains = pytest.mark.parametrize("name", DOMAINS)
 adversaries = pytest.mark.parametrize("adversary", ADVERSARIES.values(), ids=ADVERSARIES)

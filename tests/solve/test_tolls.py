@@ -15,7 +15,7 @@ from trimtab.model.bases import Basis, Linear, PairwiseQuadratic, Polynomial, Qu
 from trimtab.model.domain import BoundBox
 from trimtab.model.toll import Toll
 from trimtab.policies.lcb import LCB
-from trimtab.solve import solve
+from trimtab.solve import Constraint, solve
 
 FINE = {1: 4001, 2: 161, 3: 41}
 LEVELS = tt.Box(levels=[[0.0, 0.2, 0.55, 0.9], [0.1, 0.4, 0.7], [0.0, 0.5, 1.0]])
@@ -113,13 +113,102 @@ def test_lower_bounds_hold(norm: Any, switch: float) -> None:
     assert proven >= 4
 
 
+WAVES: list[Basis] = [tt.bases.FourierFeatures(6, lengthscale=0.6), tt.bases.PairwiseFourier(2)]
+
+
+@pytest.mark.parametrize("leveled", [False, True], ids=["intervals", "levels"])
+@pytest.mark.parametrize(("norm", "switch"), [("l2", 0.0), ("l2", 0.05), ("l1", 0.05)])
+@pytest.mark.parametrize("basis", WAVES, ids=repr)
+def test_prices_of_waves_equal_brute_force(
+    basis: Basis, norm: Any, switch: float, leveled: bool
+) -> None:
+    domain = tt.Box(levels=[[0.0, 0.2, 0.55, 0.9], None]) if leveled else None
+    for seed in range(2):
+        lcb, rng = random_lcb(seed, 2, basis, domain), np.random.default_rng(seed)
+        current = lcb.problem.domain.sample(rng)
+        toll = Toll(per_knob=rng.uniform(0.05, 0.5, 2), norm=norm, switch=switch)
+        found = solve(lcb, current, price=toll, effort=1.0, seed=seed)
+        paid = lcb.value(found.state) + toll.of(current, found.state)
+        assert found.value == pytest.approx(paid, abs=1e-9)
+        assert found.value <= brute_force(lcb, current, toll) + 1e-5
+        assert lcb.problem.domain.contains(found.state)
+
+
+def discs(n: int) -> Array:
+    """Points of n discs: polar grids of each, all combinations: (N, 2 n)."""
+    radius, angle = np.linspace(0.0, 1.0, 9), np.linspace(0.0, 2.0 * np.pi, 72, endpoint=False)
+    if n == 1:
+        radius, angle = np.linspace(0.0, 1.0, 81), np.linspace(0.0, 2.0 * np.pi, 720)
+    one = np.array([[r * np.cos(a), r * np.sin(a)] for r in radius for a in angle])
+    if n == 1:
+        return one
+    return np.array([[*a, *b] for a in one[::2] for b in one[::2]])
+
+
+@pytest.mark.parametrize(("norm", "switch"), [("l2", 0.0), ("l2", 0.1), ("l1", 0.1)])
+@pytest.mark.parametrize("n", [1, 2])
+def test_prices_on_balls_equal_brute_force(n: int, norm: Any, switch: float) -> None:
+    blocks = [[2 * b, 2 * b + 1] for b in range(n)]
+    graph = tt.Graph.from_scopes([*blocks, list(range(2 * n))], knobs=2 * n)
+    moved = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        basis, domain = Linear(), tt.Balls(blocks)
+        lcb = random_posterior(rng, graph, basis, domain=domain, data=played)
+        current = lcb.problem.domain.sample(rng)
+        toll = Toll(per_knob=rng.uniform(0.05, 0.6, 2 * n), norm=norm, switch=switch)
+        found = solve(lcb, current, price=toll, effort=2.0, seed=seed)
+        paid = lcb.value(found.state) + toll.of(current, found.state)
+        assert found.value == pytest.approx(paid, abs=1e-9)
+        assert lcb.problem.domain.contains(found.state)
+        states = np.vstack((discs(n), current))
+        way = states - current
+        length = np.abs(way) @ toll.per_knob
+        if norm == "l2":
+            length = np.sqrt(((toll.per_knob * way) ** 2).sum(axis=1))
+        brute = bound_at(lcb, states) + length + switch * way.any(axis=1)
+        assert found.value <= float(brute.min()) + 1e-6
+        moved += not np.array_equal(found.state, current)
+    assert moved > 0
+
+
+def test_one_knob_of_waves_and_no_price_are_the_base_cases_exactly() -> None:
+    lcb = random_lcb(1, 2, WAVES[0])
+    current, prices = np.array([0.2, 0.7]), np.array([0.4, 0.1])
+    one = solve(lcb, current, free=np.array([1]), price=Toll(per_knob=prices, norm="l2"))
+    l1 = solve(lcb, current, free=np.array([1]), price=prices)
+    assert (one.state.tolist(), one.value) == (l1.state.tolist(), l1.value)
+    same = solve(lcb, current, price=Toll(per_knob=prices))
+    assert same.state.tolist() == solve(lcb, current, price=prices).state.tolist()
+
+
+@pytest.mark.parametrize(("norm", "switch"), TOLLS)
+def test_prices_with_constraints_equal_brute_force(norm: Any, switch: float) -> None:
+    """Of the admissible states of a grid none is better, and staying is one only if admissible."""
+    barred = 0
+    for seed in range(4):
+        lcb, rng = random_lcb(seed, 2, Quadratic()), np.random.default_rng(seed)
+        other = random_lcb(seed + 10, 2, Quadratic())
+        grid = lattice(*[np.linspace(0.0, 1.0, 61)] * 2)
+        upper = np.array([sum(map(np.sum, other.terms(s))) for s in grid])
+        limit = Constraint(other, float(np.quantile(upper, 0.4)))
+        current = grid[int(np.argmax(upper))] if seed % 2 else grid[int(np.argmin(upper))]
+        barred += limit.excess(current) > 0.0
+        toll = Toll(per_knob=rng.uniform(0.05, 1.0, 2), norm=norm, switch=switch)
+        found = solve(lcb, current, price=toll, constraints=[limit], effort=2.0, seed=seed)
+        assert limit.excess(found.state) <= 1e-9
+        way = grid - current
+        length = np.abs(way) @ toll.per_knob
+        if norm == "l2":
+            length = np.sqrt(((toll.per_knob * way) ** 2).sum(axis=1))
+        brute = (bound_at(lcb, grid) + length + switch * way.any(axis=1))[upper <= limit.limit]
+        assert found.value <= float(brute.min()) + 1e-3
+        paid = lcb.value(found.state) + toll.of(current, found.state)
+        assert found.value == pytest.approx(paid, abs=1e-9)
+    assert barred == 2
+
+
 def test_what_is_refused() -> None:
-    problem = tt.Problem(tt.Graph.complete(2), basis=tt.bases.FourierFeatures(4, lengthscale=0.5))
-    policy = tt.LazyGraphLinUCB(problem, start=[0.5, 0.5], radius=1.0, cold_start="keep")
-    with pytest.raises(InvalidInput, match="they are for boxes with monomials"):
-        solve(policy.learner.lcb, policy.ask(), price=Toll(per_knob=np.ones(2), norm="l2"))
-    found = solve(policy.learner.lcb, policy.ask(), price=Toll(per_knob=np.ones(2), switch=9.0))
-    assert found.state.tolist() == [0.5, 0.5]
     with pytest.raises(InvalidInput, match="move_norm = 'l3'; choose 'l1' or 'l2'"):
         tt.Problem(tt.Graph.complete(2), move_norm="l3")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="switch_cost = -1"):

@@ -168,7 +168,9 @@ def test_runs_have_one_blas_thread() -> None:
 
 GRADIENT_OPTIONS: dict[str, dict[str, Any]] = {
     "FollowThePerturbedLeader": {},
+    "LCP": {"curvature": 0.5, "move_cost": 0.1},
     "LazyOGD": {"budget": 5},
+    "ROBD": {"curvature": 0.5},
 }
 LOSS_OPTIONS: dict[str, dict[str, Any]] = {
     "AdaptiveGraphLinUCB": {"gamma": 0.3, "warmup": 5, "then": "SteadyGraphLinUCB", "rho": 0.1},

@@ -151,7 +151,7 @@ def _of_factors(problem: Problem, spread: Array, noise: Noise) -> Shape:
     """Losses made of factors, each as the prior has an objective of the same knobs."""
     factors = Factors(problem)
     alike = Problem(
-        factors.graph, basis=problem.basis, domain=problem.domain.unbound(), weights=factors.pull
+        factors.graph, basis=factors.basis, domain=problem.domain.unbound(), weights=factors.pull
     )
     prior, each = Prior().bind(alike), float(np.median(spread * problem.weights)) / factors.pull
     return Shape(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.arrays import NOBODY, Array, Ints
+from trimtab.arrays import NOBODY, Array, Bools, Ints
 from trimtab.learn.empirical_bayes import Scales, learned, scales_from_plain, scales_to_plain
 from trimtab.learn.level import Diary
 from trimtab.learn.nodewise import UNKNOWN, Limits, NodewiseEstimators
@@ -37,7 +37,8 @@ class Beliefs:
         self._estimators, self._prior = estimators, prior
         self.scales: Scales | None = None  # once they were learned
         self.wander = 0.0  # g, see `level`
-        self.heard = np.zeros((6, m))  # by the alarm, at the deployed state: see `alarm.changed`
+        self.heard = np.zeros((8, m))  # by the alarm: `core/alarm.hpp`; and what was cut, how far
+        self.together = np.zeros(3)  # by the alarm, of all criteria: see `alarm.changed`
         self.levels = bool((prior.constant == 0).all())  # whether levels may wander
         self._diary = Diary(estimators.stats)
         self._lost = np.zeros(m)  # degrees of freedom
@@ -54,6 +55,18 @@ class Beliefs:
         n, mean = self._estimators.frozen()
         if n.any():
             self._diary.write(n, mean, stats.phi, rounds)
+
+    def carry(self, criteria: Ints) -> None:
+        """The sums of these criteria begin anew; what the alarm has not compared yet waits."""
+        n, mean = self._estimators.frozen()
+        self.heard[4:, criteria] -= np.array([n, n * mean, self.heard[6], self.heard[7]])[
+            :, criteria
+        ]
+
+    def unhear(self, which: Bools | Ints) -> None:
+        """The alarm has heard nothing of these criteria at the values their knobs now have."""
+        for row in (0, 1, 4, 5):
+            self.heard[row, which] = 0.0
 
     def relearn(self, clock: int) -> Array | None:
         """Learn spread and noise anew, as long as they are in doubt; the widths that follow."""
@@ -97,7 +110,7 @@ class Beliefs:
 
     def widen(self, criteria: Ints, before: Scales | None) -> None:
         """Doubt what these criteria have learned; their noise is that `before` the change."""
-        self.heard[:2, criteria] = 0.0
+        self.unhear(criteria)
         if before is None or self.scales is None:
             return
         sigma = self.scales.sigma.copy()
@@ -111,11 +124,13 @@ class Beliefs:
         """Everything but the prior, as plain scalars and arrays."""
         saved = scales_to_plain(self._prior, self.scales) | self._diary.to_plain()
         saved |= {"heard": self.heard.copy(), "lost": self._lost.copy()}
+        saved["together"] = self.together.copy()
         return saved | {"wander": self.wander, "levelled": self._levelled}
 
     def recall(self, saved: Mapping[str, Any]) -> None:
         """Become what `to_plain` saw."""
         self.scales = scales_from_plain(saved)
         self.heard[:], self._lost[:] = saved["heard"], saved["lost"]
+        self.together[:] = saved["together"]
         self.wander, self._levelled = float(saved["wander"]), int(saved["levelled"])
         self._diary.recall(saved)

@@ -29,6 +29,7 @@ from trimtab.errors import InvalidInput
 from trimtab.model.bases import Monomials
 from trimtab.model.bases.fourier import Fourier
 from trimtab.model.bases.orthonormal import coordinates
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundDomain
 from trimtab.model.problem import Problem
 
@@ -37,6 +38,7 @@ ALONE = (0.3, 0.15, 0.1, 0.06)  # of degree 1, 2, ... in one knob, by half for e
 TOGETHER = 0.1  # and of products of two knobs, by half too
 BENDS = (0.1, 0.3, 1.0, 3.0)  # what may multiply those of all degrees above 2: it is learned
 BOWL = 0.2  # the mean of the coefficients of degree 2 in one knob: too little and too much cost
+GROUPS = (0.3, 0.1)  # of a function of one knob, and of two, where they are made of waves
 ANY = 0.35  # of a loss over the domain, where the basis is not made of powers
 PROBES = 512  # states at which such a basis is looked at
 EPS = 1e-9  # of the largest precision: what the features cannot tell apart
@@ -149,6 +151,8 @@ def _constants(problem: Problem) -> Ints:
         rows = np.flatnonzero((features.arrays.p == 0) & (features.arrays.q == 0))
         criteria = np.searchsorted(features.offsets, rows, side="right") - 1
         found[criteria] = rows - features.offsets[criteria]
+    if isinstance(features, Waves):
+        found[:] = 0
     return found
 
 
@@ -227,12 +231,21 @@ def _any(problem: Problem) -> list[Array]:
     The coefficients of waves are independent and alike: then the loss is as smooth as the waves
     were drawn, where equal beliefs would be strongest in what hardly shows.
     """
+    if isinstance(problem.features, Waves):
+        return [_of_waves(problem.features, i) for i in range(problem.criteria)]
     rng = np.random.default_rng(0)
     phi = np.array([problem.phi(problem.domain.sample(rng)) for _ in range(PROBES)])
     parts = np.split(phi, problem.features.offsets[1:-1], axis=1)
     if isinstance(problem.features, Fourier):
         return [np.eye(x.shape[1]) * (x * x).sum() / (PROBES * ANY**2) for x in parts]
     return [x.T @ x * (x.shape[1] / (PROBES * ANY**2)) for x in parts]
+
+
+def _of_waves(features: Waves, i: int) -> Array:
+    """K of a criterion: groups of one knob and of two, each as smooth as its waves were drawn."""
+    shape, dim = features.shapes[i], features.basis.dim
+    sd = [CONSTANT] + [x for group in shape.groups for x in [GROUPS[len(group) - 1]] * dim]
+    return np.diag((shape.amplitude[0] / np.array(sd)) ** 2)
 
 
 def _packed(K: Array, mean: Array) -> Array:

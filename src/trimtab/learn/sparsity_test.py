@@ -23,6 +23,7 @@ from trimtab.errors import InvalidInput
 from trimtab.learn.nodewise import NodewiseEstimators
 from trimtab.model.bases import Monomials
 from trimtab.model.bases.orthonormal import Coordinates, coordinates
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundBalls
 from trimtab.model.problem import Problem
 
@@ -248,13 +249,13 @@ def orthonormal(problem: Problem, criterion: int) -> Coordinates:
     """A criterion's features in orthonormal coordinates.
 
     Raises:
-        InvalidInput: the basis is not made of monomials.
+        InvalidInput: the basis is not made of monomials, or of waves of one and two knobs.
     """
-    if not isinstance(problem.features, Monomials):
+    if not isinstance(problem.features, Monomials | Waves):
         raise InvalidInput(
             f"{type(problem.basis).__name__} mixes all knobs of a scope in every feature, so that "
             "no knob can be left out; learn the graph with a basis of monomials, for example "
-            "Quadratic()"
+            "Quadratic(), or with PairwiseFourier()"
         )
     return coordinates(problem.features, problem.domain, criterion)
 

@@ -17,6 +17,7 @@ from trimtab.errors import InvalidInput
 from trimtab.learn.cholesky import unpack
 from trimtab.learn.nodewise import NodewiseEstimators
 from trimtab.model.bases import Monomials
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundBalls
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
@@ -55,9 +56,17 @@ def kept_features(problem: Problem, smaller: Problem, criterion: int) -> tuple[I
 
 
 def monomials(problem: Problem, criterion: int) -> tuple[list[Monomial], float]:
-    """The features of a criterion as sorted pairs (knob, power), and the scale they all have."""
+    """The features of a criterion as sorted pairs (knob, power), and the scale they all have.
+
+    Waves of one knob or of two have their number in the place of the power.
+    """
+    if isinstance(problem.features, Waves):
+        return problem.features.names(criterion), problem.features.scale(criterion)
     if not isinstance(problem.features, Monomials):
-        raise InvalidInput(f"{type(problem.basis).__name__} is not made of monomials")
+        raise InvalidInput(
+            f"{type(problem.basis).__name__} is not made of monomials: every feature mixes all "
+            "knobs of its scope; use Quadratic(), for example, or PairwiseFourier()"
+        )
     maps = problem.features.arrays
     mine = slice(maps.offsets[criterion], maps.offsets[criterion + 1])
     columns = (column[mine].tolist() for column in (maps.a, maps.p, maps.b, maps.q))

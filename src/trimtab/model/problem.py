@@ -13,6 +13,7 @@ from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.model.bases import Basis, Monomials, Quadratic
 from trimtab.model.bases.fourier import Fourier
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import Box, Domain
 from trimtab.model.graph import Graph
 from trimtab.model.toll import Norm, Toll
@@ -106,7 +107,7 @@ class Problem:
             maps = self.features.arrays
             constant = (maps.p == 0) & (maps.q == 0)
             return bool(np.logical_or.reduceat(constant, self.features.offsets[:-1]).all())
-        return isinstance(self.features, Fourier)
+        return isinstance(self.features, Fourier | Waves)
 
     @property
     def prices(self) -> dict[str, Any]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # the same names as below, for type checkers and editors
     from trimtab.policies.baselines.simple import FixedState as FixedState
     from trimtab.policies.baselines.simple import RandomState as RandomState
     from trimtab.policies.baselines.simple import binary as binary
+    from trimtab.policies.baselines.smoothed import LCP as LCP
+    from trimtab.policies.baselines.smoothed import ROBD as ROBD
     from trimtab.policies.gradient.descent import GradientPolicy as GradientPolicy
     from trimtab.policies.gradient.lazy_ogd import LazyOGD as LazyOGD
     from trimtab.policies.joint.policy import JointLazyGraphLinUCB as JointLazyGraphLinUCB

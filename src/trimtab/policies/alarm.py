@@ -24,12 +24,13 @@ from trimtab.learn.beliefs import CUT_FROM, MISFIT, Beliefs
 from trimtab.learn.confidence import BoundConfidence, Radius
 from trimtab.policies.learner import Learner
 
-FEW = 8  # losses that a segment needs before it is compared
-RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings, and the rounds
-#                                after which this limit begins to grow
+RING, RING_ROUNDS = 4.0, 16.0  # standard deviations at which a criterion rings alone, or the part
+#                                common to all; and the rounds after which limits begin to grow
+CROWD, PATIENCE = 5.0, 1.0  # where many ring together, and what each test has to exceed for that
 DOUBT = 2.0  # standard deviations at which a criterion is doubted, if anything rings
 SEVERAL = 3  # criteria that are needed before they ring together
-STILL = 0.02  # g below which levels stay: where they wander, all criteria are off together
+BEFORE, KEPT = 4.0, 32.0  # tests that say what is usual of the common part: before any; at most
+USUAL = 16.0  # squared deviations that one test adds to what is usual, at most
 CUTS = 5  # losses of a segment and more than half of it: so many are no outliers
 OFTEN = 8  # rounds between two tests, at most
 
@@ -63,65 +64,85 @@ def _deviation(n: Ints, delta: float) -> Array:
 def changed(learner: Learner) -> tuple[Ints, Ints]:
     """The criteria that ring, and those to doubt: the former, and all that may have changed too.
 
-    The losses since the last test are a segment. A criterion rings if the mean of its segment
-    differs too much from the mean of its earlier losses, as far back as the knobs that it reads
-    have had the same values. The model has no part in this, so a basis that does not fit rings
-    nothing. With n losses in the segment and N earlier ones it rings if
+    The losses since the last test are a segment. The mean of a criterion's segment is compared with
+    the mean of its earlier losses, as far back as the knobs that it reads have had the same values.
+    With n losses in the segment and N earlier ones, z is their difference in units of
 
-        |ybar_segment - ybar_earlier| > c sigma sqrt(1 / n + 1 / N + g (n + N) / 3),
+        sigma sqrt(1 / n + 1 / N + g (n + N) / 3),
 
-    where c grows slowly with the clock, and the last term is how far the level may have wandered
-    (`learn.level`) between the two means.
+    where the last term is how far the level may have wandered (`learn.level`) between the means.
+    The model has no part in this. A segment of fewer than three losses goes on, in the next epoch
+    too. Without earlier losses it is compared with what the model expects, whose error and misfit
+    then count instead of 1 / N. In both cases z is divided by what is usual: the root of the mean
+    square of the criterion's last z, so that a basis that does not fit, or spikes, ring nothing
+    again and again.
 
-    A criterion without earlier losses is compared with what the model expects. The model may be
-    wrong, so that one such criterion rings nothing. But a change of the world shows in many
-    criteria at once, in each of them too little to ring: all that can be compared ring together if
-    the sum of their squared deviations, none counted as more than c, is as improbable. Then those
-    that are farther off than `DOUBT` ring. Losses that were cut count as cut, unless most of a
-    segment were: then the expectation was wrong, they count as they came, and the criterion rings.
-    Where levels wander, as with the hours, neither rings: all criteria are off together then.
+    1. A criterion rings alone if |z| > c, with enough losses on both sides. c grows slowly with
+       the clock.
+    2. The mean of all z is the part common to the criteria, as when all losses go up with the
+       hours. It rings if it is beyond c standard deviations, in units of what is usual of it.
+    3. A change of the world shows in many criteria at once, in each too little to ring, and while
+       the knobs still move, at no state for long. What is left of z without the common part has a
+       sum of squares, and u is the normal deviation that is as improbable. Over the tests u is
+       added up, less `PATIENCE` each and never below 0; the sum rings beyond a limit.
+
+    With 2 and 3 those ring that are farther off than `DOUBT`. Losses that were cut count as cut,
+    unless most of a segment were: then the expectation was wrong, and they count as they came.
     In the end the segment joins the earlier losses.
     """
     beliefs, m = learner.beliefs, learner.problem.criteria
     if beliefs is None or beliefs.scales is None:
         return NOBODY, NOBODY
-    scales = beliefs.scales
-    still = beliefs.wander < STILL
-    wrong = _cut_for_no_reason(learner, beliefs) if still else NOBODY
-    far, own = np.empty(m), np.empty(m, np.bool_)
-    misfit = (MISFIT * scales.spread / scales.sigma) ** 2
-    ring = float(np.sqrt(RING**2 + 2.0 * np.log1p(learner.clock / RING_ROUNDS)))
-    known = learner.estimators.stats.core.compare(
+    scales, far, alone = beliefs.scales, np.empty(m), np.empty(m)
+    _count_as_they_came(learner, beliefs)
+    known, total, squares = learner.estimators.stats.core.compare(
         sigma=scales.sigma,
-        misfit=misfit,
+        misfit=(MISFIT * scales.spread / scales.sigma) ** 2,
         g=beliefs.wander,
-        few=FEW,
         enough=CUT_FROM,
-        heard=beliefs.heard[:4],
+        heard=beliefs.heard[:6],
         far=far,
-        own=own,
+        alone=alone,
     )
-    ringing, doubted = own & (far > ring), far > DOUBT
-    near = np.minimum(far, RING)  # where the model is wrong it may be far off, for one alone
-    if still and known >= SEVERAL and normal_equivalent(float(near @ near), known) > ring:
-        ringing |= doubted
-    ringing[wrong] = True
+    grown = 2.0 * np.log1p(learner.clock / RING_ROUNDS)
+    ring, crowd = np.sqrt(RING**2 + grown), np.sqrt(CROWD**2 + grown)
+    ringing = np.abs(alone) > ring
+    if known >= SEVERAL:
+        common, together = _together(beliefs.together, known, total, squares)
+        if common > ring or together > crowd:
+            ringing |= np.abs(far) > DOUBT
     if not ringing.any():
         return NOBODY, NOBODY
-    return np.flatnonzero(ringing), np.flatnonzero(ringing | doubted)
+    beliefs.together[0] = 0.0
+    return np.flatnonzero(ringing), np.flatnonzero(ringing | (np.abs(far) > DOUBT))
 
 
-def _cut_for_no_reason(learner: Learner, beliefs: Beliefs) -> Ints:
-    """The criteria of which most losses since the last test were cut; they count as they came."""
+def _together(heard: Array, known: int, total: float, squares: float) -> tuple[float, float]:
+    """How far off the common part is, in units of what is usual, and how far all others by now.
+
+    Args:
+        heard: the latter, how often the former was tested and its squares; they are renewed.
+        known: how many criteria were compared; the sum of their z, and of the squares.
+    """
+    common = total**2 / known
+    usual = max((BEFORE + heard[2]) / (BEFORE + heard[1]), 1.0)
+    u = normal_equivalent(max(squares - common, 0.0), known - 1)
+    heard[0] = max(heard[0] + u - PATIENCE, 0.0)
+    kept = min(1.0, KEPT / (heard[1] + 1.0))
+    heard[1] = kept * (heard[1] + 1.0)
+    heard[2] = kept * (heard[2] + min(common, USUAL))
+    return float(np.sqrt(common / usual)), float(heard[0])
+
+
+def _count_as_they_came(learner: Learner, beliefs: Beliefs) -> None:
+    """Undo the cuts of criteria of which most losses since the last test were cut."""
     stats, heard = learner.estimators.stats, beliefs.heard
-    many = NOBODY
     if stats.cut.any():
-        cut, excess = stats.cut - heard[4], stats.excess - heard[5]
-        fresh = learner.estimators.frozen()[0] - heard[2]
+        cut, excess = stats.cut - heard[6], stats.excess - heard[7]
+        fresh = learner.estimators.frozen()[0] - heard[4]
         many = np.flatnonzero((cut >= CUTS) & (2.0 * cut > fresh))
         learner.estimators.uncut(many, cut[many], excess[many])
-    heard[4], heard[5] = stats.cut, stats.excess
-    return many
+    heard[6], heard[7] = stats.cut, stats.excess
 
 
 def normal_equivalent(squares: float, df: int) -> float:

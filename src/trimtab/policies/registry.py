@@ -21,6 +21,8 @@ HOMES = {  # each module registers its own by the decorator
     "RandomState": "trimtab.policies.baselines.simple",
     "LazyOGD": "trimtab.policies.gradient.lazy_ogd",
     "FollowThePerturbedLeader": "trimtab.policies.baselines.perturbed",
+    "ROBD": "trimtab.policies.baselines.smoothed",
+    "LCP": "trimtab.policies.baselines.smoothed",
 }
 POLICIES = Registry("policy", group="trimtab.policies", homes=HOMES)
 register = POLICIES.register

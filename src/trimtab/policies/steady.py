@@ -22,6 +22,7 @@ from trimtab.solve import Solution
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
+SHARE, EARLY = 0.75, 20  # of the way to an end of its range a knob goes, before so many rounds
 
 Terms = tuple[Array, Array]  # of F at a state, (m,) each: estimated losses and widths
 
@@ -213,7 +214,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         clock = self.learner.clock
         self._last_global = clock
         self._until = min(clock + rounds, NEVER)
-        self._next_check = clock + 1 if self.alarm else NEVER
+        first = 1 if self.learner.prior is None else 2
+        self._next_check = clock + first if self.alarm else NEVER
 
     def _listen(self) -> Ints:
         """The criteria whose losses in this epoch contradict what was known before it."""
@@ -289,7 +291,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         """The best state were moves free, the one to take, and in how many rounds it pays."""
         learner, toll = self.learner, self.learner.problem.toll
         certify = None if self.certify == np.inf else self.certify
-        domain = learner.reachable(self._reach())
+        domain = learner.reachable(self._reach(), self._share())
         free = learner.solve(learner.problem.all_criteria, domain=domain, certify=certify)
         rounds = self._rounds(learner.state) if learner.prior is None else self._limit()
         while True:
@@ -334,6 +336,11 @@ class SteadyGraphLinUCB(LazyPolicy):
             self._caution -= 1
             return CAUTION
         return REACH * max(1.0, float(np.sqrt(self.learner.clock / REACH_ROUNDS)))
+
+    def _share(self) -> float:
+        """How much of the way to an end of its range a knob may go: not all of it early."""
+        early = self.learner.prior is not None and self.learner.clock < EARLY
+        return SHARE if early else 1.0
 
     def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:
         """The best state where a move has this price per round."""

@@ -28,6 +28,7 @@ SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are
 SWEEPS = 200
 SETTLED = 1e-13  # relative: a sweep that gains less is the last
 FINE = 1e-14
+LENGTHS = 4.0 ** -np.arange(5)  # of a move, as shares of the longest, to begin with
 
 
 def farthest(a: Array, M: Array, beta: float, toward: Array) -> Array:
@@ -193,6 +194,74 @@ def _descend(local: BallObjective, x: Array, now: Array, price: Array) -> Array:
             break
         value = after
     return x
+
+
+def search_euclidean(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
+    """The best state of the free blocks if a move costs |price (x - now)|_2.
+
+    For every eta that is at most sum_j price_j^2 (x_j - now_j)^2 / (2 eta) + eta / 2. F is concave:
+    the point that is least on its tangent with this price is no worse, and neither is then the
+    length found for eta. So both take turns, from several starts and lengths.
+    """
+    local = BallObjective.of(part.bound, domain, part.now, part.knobs, part.criteria)
+    now, c = part.now[part.knobs], part.price[part.knobs]
+
+    def cost(x: Array) -> float:
+        return local.value(x) + float(np.linalg.norm(c * (x - now)))
+
+    rng = np.random.default_rng(seed)
+    begin = [now, *(domain.sample(rng)[part.knobs] for _ in range(1, starts))]
+    longest = 2.0 * float(np.sqrt((c**2).sum())) or 1.0
+    found = [now]
+    for x in begin:
+        free = _descend(local, x, now, np.zeros_like(c))
+        for eta in longest * LENGTHS:
+            found.append(_settled(local, free, now, c, float(eta)))
+    values = np.array([cost(x) for x in found])
+    best = choose(np.array(found), values, now)
+    return Solution(found[best], float(values[best]), None, Counters(steps=len(found) - 1))
+
+
+def _settled(local: BallObjective, x: Array, now: Array, c: Array, eta: float) -> Array:
+    """Blocks to the least of tangent and quadratic price, then eta to the length, in turn."""
+    x, before = x.copy(), np.inf
+    for _ in range(SWEEPS):
+        for block in local.blocks:
+            q = c[block] ** 2 / (2.0 * eta)
+            x[block] = _near(local.slope(x)[block], now[block], q, x[block])
+        eta = float(np.linalg.norm(c * (x - now)))
+        value = local.value(x) + eta
+        if eta <= FINE or before - value <= SETTLED * abs(value):
+            break
+        before = value
+    return x
+
+
+def _near(slope: Array, now: Array, q: Array, here: Array) -> Array:
+    """The point of the unit ball where slope'x + sum_j q_j (x_j - now_j)^2 is least.
+
+    With a multiplier mu for |x|^2 it is x_j = (2 q_j now_j - slope_j) / (2 (q_j + mu)), and |x|
+    falls with mu.
+    """
+    lead = 2.0 * q * now - slope
+    if not lead.any():
+        return here if not q.any() else np.zeros_like(here)
+    low, high = 0.0, 0.5 * float(np.linalg.norm(lead))  # at the upper end |x| <= 1
+
+    def at(mu: float) -> Array:
+        return np.asarray(np.divide(lead, 2.0 * (q + mu), out=np.zeros_like(q), where=lead != 0.0))
+
+    if (q[lead != 0.0] > 0.0).all() and float(np.linalg.norm(at(0.0))) <= 1.0:
+        return at(0.0)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if middle > 0.0 and float(np.linalg.norm(at(middle))) <= 1.0:
+            high = middle
+        else:
+            low = middle
+    return at(high)
 
 
 def lowest(slope: Array, now: Array, price: Array) -> Array:

@@ -7,28 +7,32 @@ For every eta > 0
 so that min_s F(s) + |c d|_2 is the least over eta of a solve with a quadratic price of every
 knob, which is one criterion more for each: known, and without a width. Some values of eta are
 tried, and the best is improved by setting eta to the length found until nothing is gained.
-Since |x|_1 / sqrt(n) <= |x|_2 for n knobs, a lower bound of a solve with the l1 price c / sqrt(n)
-is one here.
+On balls the quadratic price enters the steps themselves (`ball.search_euclidean`). Since
+|x|_1 / sqrt(n) <= |x|_2 for n knobs, a lower bound of a solve with the l1 price c / sqrt(n) is one
+here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from trimtab.arrays import Array, Ints, read_only
-from trimtab.errors import InvalidInput
-from trimtab.model.bases import Monomials
+from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.monomial import MonomialArrays
-from trimtab.model.domain import BoundBox, BoundDomain
+from trimtab.model.bases.stacked import Joined, Laid
+from trimtab.model.domain import BoundBalls
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.model.toll import Toll
-from trimtab.solve.bound import Bound
+from trimtab.solve import ball
+from trimtab.solve.bound import Bound, Constraint
 from trimtab.solve.solution import Solution, choose
+from trimtab.solve.subproblem import Part
 
+STARTS = 8  # on balls, at effort 1
 LENGTHS = 2.0 ** -np.arange(10)  # eta, as shares of the longest move
 GRID_EFFORT = 0.5  # of each of these, as a share of the effort asked for
 AGAIN = 30  # times at most that eta is set to the length found
@@ -38,31 +42,37 @@ Solve = Callable[..., Solution]
 
 
 def search(
-    bound: Bound, current: Array, free: Ints, toll: Toll, solve: Solve, effort: float, seed: int
+    bound: Bound,
+    current: Array,
+    free: Ints,
+    toll: Toll,
+    solve: Solve,
+    effort: float,
+    seed: int,
+    constraints: Sequence[Constraint] = (),
 ) -> Solution:
     """The best state found; `solve` is that of linear prices."""
     priced = free[toll.per_knob[free] > 0.0]
-    domain = bound.domain
-    if not isinstance(domain, BoundBox) or not isinstance(bound.problem.features, Monomials):
-        raise InvalidInput(
-            f"Euclidean prices of moves with {bound.problem.basis!r}: they are for boxes with "
-            "monomials, such as Quadratic(); use move_norm='l1'"
-        )
+    domain, readers = bound.domain, bound.problem.graph.readers(free)
+    if isinstance(domain, BoundBalls):
+        part = Part(bound=bound, now=current, knobs=free, criteria=readers, price=toll.per_knob)
+        return ball.search_euclidean(part, domain, max(int(np.ceil(STARTS * effort)), 1), seed)
     wide = (toll.per_knob * (domain.high - domain.low))[priced]
     quadratic = _Quadratic(bound, current, priced)
-
-    readers = bound.problem.graph.readers(free)
 
     def cost(state: Array) -> float:
         return bound.value(state, readers) + toll.of(current, state)
 
     def at(eta: float, effort: float) -> Solution:
         quadratic.price(toll.per_knob[priced] ** 2 / (2.0 * eta))
-        return solve(quadratic.bound, current, free=free, effort=effort, seed=seed)
+        found = {"free": free, "effort": effort, "seed": seed, "constraints": constraints}
+        return solve(quadratic.bound, current, **found)
 
-    unpriced = solve(bound, current, free=free, effort=effort, seed=seed)
+    unpriced = solve(bound, current, free=free, effort=effort, seed=seed, constraints=constraints)
     found = [at(float(eta), GRID_EFFORT * effort) for eta in np.linalg.norm(wide) * LENGTHS]
-    states = [current, unpriced.state, *(each.state for each in found)]
+    states = [unpriced.state, *(each.state for each in found)]
+    if all(each.excess(current) <= 0.0 for each in constraints):
+        states = [current, *states]
     counters = sum((each.counters for each in found), unpriced.counters)
     values = [cost(state) for state in states]
     best = choose(np.array(states), np.array(values), current)
@@ -79,41 +89,18 @@ def search(
     return Solution(state, value, None, counters)
 
 
-@dataclass(frozen=True)
-class _Laid:
-    """A basis whose monomials are laid out already."""
-
-    arrays: MonomialArrays
-
-    def bind(self, graph: Graph, domain: BoundDomain) -> Monomials:
-        """The monomials; nobody asks for their bounds."""
-        return Monomials(self.arrays, read_only(np.ones(graph.criteria)), graph)
-
-
 class _Quadratic:
     """The bound, and q_j (s_j - now_j)^2 for every priced knob, up to a constant."""
 
     def __init__(self, bound: Bound, now: Array, knobs: Ints) -> None:
         problem, n = bound.problem, knobs.size
-        if not isinstance(problem.features, Monomials):
-            raise InvalidInput("quadratic prices need monomials")
-        own = problem.features.arrays
         self._now, self._own = now[knobs], bound.R.size
-        twice = np.repeat(knobs, 2)  # s_j and s_j^2
-        none = np.zeros(2 * n, own.b.dtype)
-        arrays = MonomialArrays(
-            offsets=read_only(np.append(own.offsets, own.offsets[-1] + 2 * np.arange(1, n + 1))),
-            a=np.concatenate((own.a, twice)).astype(own.a.dtype),
-            b=np.concatenate((own.b, twice)).astype(own.b.dtype),
-            p=np.concatenate((own.p, np.tile([1, 2], n))).astype(own.p.dtype),
-            q=np.concatenate((own.q, none)).astype(own.q.dtype),
-            scale=np.append(own.scale, np.ones(n)),
-        )
+        features = _with_squares(problem.features, knobs, problem.knobs)
         scopes = [problem.graph.scope(i).tolist() for i in range(problem.criteria)]
         graph = Graph.from_scopes([*scopes, *([int(j)] for j in knobs)], knobs=problem.knobs)
         extended = Problem(
             graph,
-            basis=_Laid(arrays),
+            basis=Laid(features),
             domain=problem.domain.unbound(),
             weights=np.append(problem.weights, np.ones(n)),
         )
@@ -129,18 +116,49 @@ class _Quadratic:
         rows[:, 3], rows[:, 4] = -2.0 * q * self._now, q
 
 
+def _with_squares(features: Features, knobs: Ints, k: int) -> Features | MonomialArrays:
+    """The features, and s_j and s_j^2 of every priced knob as one criterion more each."""
+    n = knobs.size
+    twice, none = np.repeat(knobs, 2).astype(np.int32), np.zeros(2 * n, np.int8)
+    squares = MonomialArrays(
+        offsets=read_only(2 * np.arange(n + 1)),
+        a=twice,
+        b=twice,
+        p=np.tile([1, 2], n).astype(np.int8),
+        q=none,
+        scale=np.ones(n),
+    )
+    if not isinstance(features, Monomials):
+        graph = Graph.from_scopes([[int(j)] for j in knobs], knobs=k)
+        return Joined([features, Monomials(squares, read_only(np.ones(n)), graph)])
+    own = features.arrays
+    return MonomialArrays(
+        offsets=read_only(np.append(own.offsets, own.offsets[-1] + squares.offsets[1:])),
+        a=np.concatenate((own.a, squares.a)),
+        b=np.concatenate((own.b, squares.b)),
+        p=np.concatenate((own.p, squares.p)),
+        q=np.concatenate((own.q, squares.q)),
+        scale=np.append(own.scale, squares.scale),
+    )
+
+
 def lower_price(toll: Toll, free: Ints) -> Array:
     """An l1 price that is nowhere above the toll of moving these knobs, but for the switch."""
     priced = int((toll.per_knob[free] > 0.0).sum())
     return np.asarray(toll.per_knob / np.sqrt(max(priced, 1)))
 
 
-def with_switch(found: Solution, stay: float, current: Array, switch: float) -> Solution:
+def with_switch(
+    found: Solution, stay: float, current: Array, switch: float, *, may_stay: bool = True
+) -> Solution:
     """The solution once every move costs a fixed price more: it, or staying.
 
     The price is the same wherever the move goes, so that no third state can be better.
     """
+    if not may_stay:
+        stay = np.inf
     lower = None if found.lower_bound is None else min(found.lower_bound + switch, stay)
-    if np.array_equal(found.state, current) or not found.value + switch < stay:
+    moved = not np.array_equal(found.state, current)
+    if may_stay and not (moved and found.value + switch < stay):
         return replace(found, state=current.copy(), value=stay, lower_bound=lower)
-    return replace(found, value=found.value + switch, lower_bound=lower)
+    return replace(found, value=found.value + switch * moved, lower_bound=lower)

@@ -9,7 +9,6 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.errors import FiniteDifferences
 from trimtab.model.bases.custom import CustomFeatures
-from trimtab.model.bases.fourier import Fourier
 from trimtab.model.domain import BoundBox
 from trimtab.solve.solution import Counters, Solution, choose
 from trimtab.solve.subproblem import Part
@@ -60,7 +59,7 @@ class LocalSearch:
         self.steps = self.gradients = 0
         self.smooth = np.setdiff1d(part.knobs, domain.leveled)
         features = part.bound.problem.features
-        wave = features.shortest_wave if isinstance(features, Fourier) else np.inf
+        wave = float(getattr(features, "shortest_wave", np.inf))
         width = float((domain.high - domain.low)[part.knobs].max())
         self.grid = max(GRID, int(np.ceil(PER_WAVE * width / wave)) + 1)
         means, widths = part.bound.terms(part.now, part.criteria)

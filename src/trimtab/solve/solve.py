@@ -108,15 +108,12 @@ def _tolled(
     """The same with a price of any move, or the Euclidean length of the move."""
     knobs = np.arange(bound.problem.knobs) if free is None else free
     proof: dict[str, Any] = {"certify": certify, "budget": budget}
-    if constraints:
-        raise InvalidInput("constraints go with l1 prices and no price per switch")
+    inside: dict[str, Any] = {"effort": effort, "seed": seed, "constraints": constraints}
     if toll.norm == "l1" or knobs.size == 1:
-        found = solve(
-            bound, current, free=free, price=toll.per_knob, effort=effort, seed=seed, **proof
-        )
+        found = solve(bound, current, free=free, price=toll.per_knob, **inside, **proof)
     else:
         way = replace(toll, switch=0.0)
-        found = euclidean.search(bound, current, knobs, way, solve, effort, seed)
+        found = euclidean.search(bound, current, knobs, way, solve, **inside)
         if certify is not None:
             least = solve(
                 bound,
@@ -131,7 +128,9 @@ def _tolled(
     if not toll.switch:
         return found
     read = bound.problem.graph.readers(knobs)
-    return euclidean.with_switch(found, bound.value(current, read), current, toll.switch)
+    may_stay = all(each.excess(current) <= 0.0 for each in constraints)
+    stay = bound.value(current, read)
+    return euclidean.with_switch(found, stay, current, toll.switch, may_stay=may_stay)
 
 
 def _constrained(

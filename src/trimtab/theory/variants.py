@@ -197,8 +197,8 @@ class Case:
             factors = Factors(problem)
         except InvalidInput as error:
             return Bound(name=name, lacks=f"it is not possible here: {error}"), 0.0
-        lam = float(self.reg.mean() * (factors.shares**2).sum(axis=0).mean())
-        rows, weights, sigma = factors.shares * factors.features.bounds, problem.weights, 1.0
+        lam = float(self.reg.mean() * (factors.most**2).sum(axis=0).mean())
+        rows, weights, sigma = factors.most * factors.features.bounds, problem.weights, 1.0
         if correlated:  # by generalised least squares, and the ridge in its units
             above = self.covariance()
             rows, weights = rows / np.sqrt(above)[:, None], weights * np.sqrt(above)

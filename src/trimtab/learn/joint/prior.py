@@ -4,12 +4,12 @@ A factor's function psi_C' w_C is believed to be what a loss is (`prior`), with 
 in the total it counts pull_C times, and what matters equally may change equally. So the joint
 regression starts at
 
-    V0 = r K,    r = (sigma / S)^2,    K = diag_C(pull_C^2 K_C),
+    V0 = r K,    r = (sigma / S)^2,    K = diag_C(pull_C^2 K_C)
 
-where S and sigma are in units of weighted loss: an observation of criterion i is weighed by the
-square of its weight, unless a covariance is given. One S and one sigma are learned from the
-likelihood of all losses together, as in `empirical_bayes`. The levels of all criteria count as
-wholly unknown.
+(feature by feature, where the features of a factor count differently), S and sigma in units of
+weighted loss: an observation of criterion i is weighed by the square of its weight, unless a
+covariance is given. One S and one sigma are learned from the likelihood of all losses together, as
+in `empirical_bayes`. The levels of all criteria count as wholly unknown.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ def joint_prior(prior: Prior, factors: Factors, noise: JointNoise) -> JointPrior
         return per_item(getattr(prior, name), m, name, "criterion", low=0.0, strict=True)
 
     alike = Problem(
-        factors.graph, basis=problem.basis, domain=problem.domain.unbound(), weights=factors.pull
+        factors.graph, basis=factors.basis, domain=problem.domain.unbound(), weights=factors.pull
     )
     bound = Prior().bind(alike)
     L, mean, start = np.zeros((factors.dim, factors.dim)), np.zeros(factors.dim), 0
     for c, first in enumerate(factors.features.offsets[:-1].tolist()):
         d = int(alike.dims[c])
         A, at = unpack(bound.roots[bound.usual], start, d + 1), slice(first, first + d)
-        L[at, at], mean[at] = factors.pull[c] * A[:d, :d], A[d, :d]
+        L[at, at], mean[at] = factors.pulls[at, None] * A[:d, :d], A[d, :d]
         start += triangle_size(d + 1)
     sigma = noise.sigma
     if noise.covariance is None and prior.sigma is not None:

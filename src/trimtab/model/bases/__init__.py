@@ -11,6 +11,7 @@ from trimtab.model.bases.monomial import (
     Products,
     Quadratic,
 )
+from trimtab.model.bases.pairwise_fourier import PairwiseFourier
 
 __all__ = [
     "Basis",
@@ -19,6 +20,7 @@ __all__ = [
     "FourierFeatures",
     "Linear",
     "Monomials",
+    "PairwiseFourier",
     "PairwiseQuadratic",
     "Polynomial",
     "Products",

@@ -123,6 +123,11 @@ class PairwiseQuadratic(MonomialBasis):
     normalize: bool = True
     needs_centre = True
 
+    @property
+    def of_factors(self) -> Quadratic:
+        """What all members of a clique have together: every one of them is a centre in turn."""
+        return Quadratic(normalize=self.normalize)
+
     def template(self, n: int) -> Template:
         """The rows of Example 1; position 0 is the centre."""
         others = range(1, n)

@@ -1,4 +1,4 @@
-r"""Monomial features in orthonormal coordinates: how much a criterion really depends on a knob.
+r"""Features in orthonormal coordinates: how much a criterion really depends on a knob.
 
 Draw every knob at random from its own range, independently. On each knob let P_0 = 1, P_1,
 P_2, ... be the polynomials orthonormal under that draw: shifted Legendre polynomials on an
@@ -10,6 +10,10 @@ only features that the knob owns enter them. The length of the coefficients it o
 
 is the variance of the loss that would vanish if the knob were held fixed (Sobol's total
 effect), whatever units the features have.
+
+Waves of one knob and of two are split alike: into their mean, what is left of them as functions
+of one knob, and the rest. The functions of each knob, and of each pair, get an orthonormal basis
+of their own, by quadrature.
 """
 
 from __future__ import annotations
@@ -20,7 +24,11 @@ import numpy as np
 
 from trimtab.arrays import Array, Bools, Ints
 from trimtab.model.bases.monomial import Monomials
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundBalls, BoundDomain
+
+NODES = 32  # of a knob, at which waves are known
+NOTHING = 1e-12  # of the largest singular value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +49,7 @@ class Coordinates:
         return np.asarray(np.isin(self.knobs, knobs).any(axis=1))
 
 
-def coordinates(features: Monomials, domain: BoundDomain, criterion: int) -> Coordinates:
+def coordinates(features: Monomials | Waves, domain: BoundDomain, criterion: int) -> Coordinates:
     """The features of a criterion in orthonormal coordinates.
 
     >>> import trimtab as tt
@@ -53,6 +61,8 @@ def coordinates(features: Monomials, domain: BoundDomain, criterion: int) -> Coo
     >>> found.knobs.tolist()
     [[-1, -1], [0, -1]]
     """
+    if isinstance(features, Waves):
+        return _of_waves(features, domain, criterion)
     maps = features.arrays
     mine = slice(maps.offsets[criterion], maps.offsets[criterion + 1])
     rows = [tuple(row) for row in np.stack((maps.a, maps.p, maps.b, maps.q), axis=1)[mine].tolist()]
@@ -76,6 +86,54 @@ def coordinates(features: Monomials, domain: BoundDomain, criterion: int) -> Coo
         knobs[column, : len(product)] = [j for j, _ in product]
         degrees[column, : len(product)] = [n for _, n in product]
     return Coordinates(B=B, knobs=knobs, degrees=degrees)
+
+
+def _of_waves(features: Waves, domain: BoundDomain, criterion: int) -> Coordinates:
+    """The waves of a criterion, split into functions of nothing, of one knob and of two."""
+    names, shape, dim = features.names(criterion), features.shapes[criterion], features.basis.dim
+    scope = [name[0][0] for name in names[1 : 1 + dim * shape.W.shape[1] : dim]]
+    d, draws = len(names), {j: _draw(domain, j, NODES - 1) for j in scope}
+    mean = np.zeros(d)
+    mean[0] = shape.amplitude[0]
+    alone: dict[int, list[tuple[Ints, Array]]] = {j: [] for j in scope}  # rows, and functions
+    parts: list[tuple[Array, tuple[int, int]]] = []
+    for g, group in enumerate(shape.groups):
+        rows = 1 + g * dim + np.arange(dim)
+        W, b, size = shape.W[rows][:, group], shape.b[rows], shape.amplitude[rows, None]
+        knobs = [scope[x] for x in group]
+        x, w = draws[knobs[0]]
+        root = np.sqrt(w)
+        if len(group) == 1:
+            f = size * np.cos(W * x + b[:, None])  # (dim, nodes)
+            mean[rows] = f @ w
+            alone[knobs[0]].append((rows, (f - mean[rows, None]) * root))
+            continue
+        y, v = draws[knobs[1]]
+        grid = W[:, :1, None] * x[:, None] + W[:, 1:, None] * y + b[:, None, None]
+        f = size[:, :, None] * np.cos(grid)  # (dim, nodes, nodes)
+        left, right = f @ v, np.einsum("fab,a->fb", f, w)
+        mean[rows] = left @ w
+        middle = mean[rows, None]
+        alone[knobs[0]].append((rows, (left - middle) * root))
+        alone[knobs[1]].append((rows, (right - middle) * np.sqrt(v)))
+        rest = f - left[:, :, None] - right[:, None, :] + middle[:, :, None]
+        whole = (rest * root[:, None] * np.sqrt(v)).reshape(dim, -1)
+        parts.append((_compressed(d, [(rows, whole)]), (knobs[0], knobs[1])))
+    columns = [(mean[:, None], (-1, -1))]
+    columns += [(_compressed(d, found), (j, -1)) for j, found in alone.items()] + parts
+    who = np.array([read for part, read in columns for _ in range(part.shape[1])])
+    B = np.concatenate([part for part, _ in columns], axis=1)
+    return Coordinates(B=B, knobs=who, degrees=(who >= 0).astype(np.int64))
+
+
+def _compressed(d: int, found: list[tuple[Ints, Array]]) -> Array:
+    """The features' coefficients in an orthonormal basis of these functions: (d, rank)."""
+    functions = np.zeros((d, found[0][1].shape[1]))
+    for rows, values in found:
+        functions[rows] += values
+    U, S, _ = np.linalg.svd(functions, full_matrices=False)
+    kept = NOTHING * max(float(S[0]), 1e-300) < S
+    return np.asarray(U[:, kept] * S[kept])
 
 
 def expansion(domain: BoundDomain, knob: int, degree: int) -> Array:

@@ -218,12 +218,12 @@ class BoundBox:
         low[leveled], high[leveled] = values[offsets[leveled]], values[offsets[leveled + 1] - 1]
         return BoundBox(low=low, high=high, level_offsets=offsets, level_values=values)
 
-    def around(self, state: Array, reach: float) -> BoundBox:
-        """The part of this box in which no knob is further than that from the state.
+    def around(self, state: Array, down: Array | float, up: Array | float) -> BoundBox:
+        """The part of this box in which no knob is further below or above the state than that.
 
         On a knob with levels the next ones are always in it.
         """
-        low, high = state - reach, state + reach
+        low, high = state - down, state + up
         for j in self.leveled.tolist():
             levels = self.levels_of(j)
             place = int(np.searchsorted(levels, state[j]))

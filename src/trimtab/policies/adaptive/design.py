@@ -26,10 +26,12 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.learn.sparsity_test import orthonormal
 from trimtab.model.bases import Monomials
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundBalls
 from trimtab.model.problem import Problem
 
 STATES_PER_FEATURE = 2
+MOST_PLACES = 6  # that a knob takes for waves, less one
 RIDGE = 1e-6  # of M, for directions that no state can tell apart
 SWEEPS = 30
 WORTH = 1e-4  # the least relative gain of a sweep after which another is made
@@ -84,6 +86,8 @@ def _degrees(problem: Problem) -> Ints:
         maps = problem.features.arrays
         np.maximum.at(degree, maps.a, maps.p)
         np.maximum.at(degree, maps.b, maps.q)
+    elif isinstance(problem.features, Waves):
+        degree[:] = min(problem.features.basis.dim, MOST_PLACES)
     return degree
 
 

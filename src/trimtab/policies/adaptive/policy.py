@@ -14,11 +14,14 @@ from trimtab.learn import NEVER, Confidence, Prior
 from trimtab.learn.nodewise import Owed
 from trimtab.learn.sparsity_test import EXCLUDED, FIXED, Edges, posterior_radii
 from trimtab.learn.subset_refit import check_nested
+from trimtab.model.domain import BoundBox
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
+from trimtab.policies.adaptive.probing import Probes
 from trimtab.policies.adaptive.refit import delta_share, learned, refitted
 from trimtab.policies.adaptive.reopening import Reopening, Reopenings
 from trimtab.policies.adaptive.warmup import Design, Warmup, plan
+from trimtab.policies.alarm import watchable
 from trimtab.policies.base import Told, check_entries, part
 from trimtab.policies.lazy import LazyGraphLinUCB
 from trimtab.policies.lazy_policy import LazyPolicy
@@ -29,6 +32,7 @@ from trimtab.policies.wrapper import Wrapper, check_inner, restored_inner
 
 Test = Literal["group", "threshold"]
 LEAST_DELTA = 1e-300
+PROBE_LEAST = 100  # rounds between two laps of probes
 LEAST_SIZE = 0.1  # of the spread: dependencies below it may be left out, where gamma is learned
 
 
@@ -53,11 +57,12 @@ class AdaptiveGraphLinUCB(Wrapper):
 
     Undecided knobs stay, and are tested again at every global solve. A criterion from which knobs
     were excluded may `reopen`: it begins anew on its whole scope when the alarm rings for it, or
-    its losses no longer fit (`policies.adaptive.reopening`); `reopened` holds the evidence. The
-    centre of a criterion always stays. `edges` holds the evidence for every edge, `graph` what
-    came of it. If every dependency is absent or at least gamma, and the radius is a `Confidence`,
-    then no edge is ever decided wrongly and all ellipsoids hold with probability 1 - delta:
-    delta / 2 goes to the ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
+    its losses no longer fit (`policies.adaptive.reopening`), or when it notices a `probe` of a knob
+    that it excludes (`policies.adaptive.probing`); `reopened` holds the evidence. The centre of a
+    criterion always stays. `edges` holds the evidence for every edge, `graph` what came of it. If
+    every dependency is absent or at least gamma, and the radius is a `Confidence`, then no edge is
+    ever decided wrongly and all ellipsoids hold with probability 1 - delta: delta / 2 goes to the
+    ellipsoids of the super-graph, delta / 2 to those of the learned scopes.
 
     Told nothing but the problem and the start, it learns with a `Prior`, and gamma is a tenth of
     the spread that it learns. In the test the posterior takes the place of the ellipsoid: beta is
@@ -100,7 +105,7 @@ class AdaptiveGraphLinUCB(Wrapper):
     (False, True)
 
     Args:
-        problem: on the super-graph, with a basis of monomials.
+        problem: on the super-graph, with a basis of monomials or `PairwiseFourier`.
         start: the state the system is in now.
         radius: beta, one number or one per criterion, or a `Confidence`, which alone gives the
             decisions a proven level. None for a prior.
@@ -119,6 +124,9 @@ class AdaptiveGraphLinUCB(Wrapper):
             the knob owns, in the basis as it is, once, at the end of the warm-up.
         reopen: whether criteria begin anew when the alarm rings or their losses no longer fit; by
             default with a prior only, since the paper excludes an edge for good.
+        probe: rounds after which each excluded knob is moved away for a few rounds, one after the
+            other, to see a dependency that comes back and does not show at the state played;
+            never by default. It goes with `reopen`.
         then: the lazy policy that goes on: by default `LazyGraphLinUCB` with a radius and
             `SteadyGraphLinUCB` with a prior.
         seed: of the solver's random starts and the iid design.
@@ -134,6 +142,7 @@ class AdaptiveGraphLinUCB(Wrapper):
     _until: int  # the clock at which it ends
     _delta: float  # of the user's radius; 0 where it has none
     _reopenings: Reopenings
+    _probes: Probes
     _lazy: bool  # whether the warm-up is the inner policy's own play
     _letter: bool  # whether coefficients are compared with gamma / 2
     _reopen: bool
@@ -155,6 +164,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         laps: int = 4,
         test: Test = "group",
         reopen: bool | None = None,
+        probe: int | None = None,
         then: type[LazyPolicy] | None = None,
         seed: int = 0,
         **options: Any,
@@ -179,6 +189,13 @@ class AdaptiveGraphLinUCB(Wrapper):
                 "gamma and warmup"
             )
         self._reopen = radius is None if reopen is None else bool(reopen)
+        self._probes = Probes(
+            NEVER if probe is None else whole(probe, "probe", low=PROBE_LEAST), problem.knobs
+        )
+        if probe is not None and not (self._reopen and isinstance(problem.domain, BoundBox)):
+            raise InvalidInput(
+                "probe reopens criteria, knob by knob: it goes with reopen=True and a Box"
+            )
         self._problem = problem
         self._reopenings = Reopenings(problem.criteria)
         self.gamma = np.full(problem.criteria, np.nan)
@@ -200,6 +217,10 @@ class AdaptiveGraphLinUCB(Wrapper):
             believed = {"radius": radius, "reg": 1.0 if reg is None else reg}
         self.inner = then(problem, start=start, seed=seed, **believed, **options)
         self.learner = self.inner.learner
+        if probe is not None and not (prior or watchable(self.learner.lcb.radius)):
+            raise InvalidInput(
+                "probe needs a prior or a radius that holds, Confidence(sigma=..., norm=...)"
+            )
         if self.warming and type(self.learner) is not Learner:
             raise InvalidInput(
                 f"then = {then.__name__} does not learn criterion by criterion, so that no scope "
@@ -236,7 +257,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         self, losses: ArrayLike | None, *, played: ArrayLike | None = None, count: ArrayLike = 1
     ) -> Told:
         """Learn from the losses; go on with the warm-up, or look at the state again."""
-        if not self.warming or self._lazy:
+        if not self._touring:
             return self._tested(self.inner.tell(losses, played=played, count=count))
         cut = self.learner.observe(losses, played=played, count=count)
         return replace(self._check(), cut=cut)
@@ -244,16 +265,16 @@ class AdaptiveGraphLinUCB(Wrapper):
     def tell_rows(self, losses: ArrayLike) -> tuple[int, Told]:
         """Learn from several rounds, one row each, as single tells would; how many rows it took."""
         rows, _ = rows_of_losses(losses, self.problem.criteria)
-        if self.warming and not self._lazy:
+        if self._touring:
             return super().tell_rows(rows)
-        if self.warming:
-            rows = rows[: self._until - self.learner.clock]
+        rows = rows[: (self._until if self.warming else self._probes.due) - self.learner.clock]
         taken, told = self.inner.tell_rows(rows)
         return taken, self._tested(told)
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, as in `LazyPolicy`."""
-        if not self.warming or (self._lazy and rounds <= self._until - self.learner.clock):
+        stops = self._until if self.warming else self._probes.due
+        if not self._touring and (rounds <= stops - self.learner.clock or not self.warming):
             return self._tested(self.inner.skip(rounds, owed, seen=seen))
         if not 1 <= rounds <= self.rounds_left():
             raise InvalidInput(f"rounds = {rounds}; skip at least 1, and not beyond the block")
@@ -263,6 +284,8 @@ class AdaptiveGraphLinUCB(Wrapper):
     def _check(self) -> Told:
         """The next block of the warm-up once this one is over; after the last one, refine."""
         before = self.ask()
+        if self._probes.underway:
+            return self._probed(before)
         if self.learner.clock < self._until:
             if self.learner.limits is None:
                 return self._no_look()
@@ -333,6 +356,8 @@ class AdaptiveGraphLinUCB(Wrapper):
         """
         if self.warming:  # the lazy one
             return self._end_lazy_warmup(told) if self.learner.clock >= self._until else told
+        if self.learner.clock >= self._probes.due and not self.learner.holding:
+            return self._begin_probing(told)
         if self._letter or told.cause == "none" or not self.inner.looked_globally:
             return told
         again = self._reopenings.after(self.learner, told, self.edges) if self._reopen else NOBODY
@@ -358,6 +383,33 @@ class AdaptiveGraphLinUCB(Wrapper):
         if isinstance(self.inner, SteadyGraphLinUCB):
             self.inner.recount()
         return replace(told, next_review=max(self.next_look(), 1))
+
+    def _begin_probing(self, told: Told) -> Told:
+        """Send the first knob that somebody excludes, if there is one."""
+        before = self.ask()
+        if self._probes.begin(self.learner, self.edges):
+            return replace(self._walked(before), record=told.record)
+        return replace(told, next_review=max(self.next_look(), 1))
+
+    def _probed(self, before: Array) -> Told:
+        """Go on with the lap; who notices a knob that it excludes begins anew, and ends it."""
+        if self.learner.clock < self._probes.until:
+            return self._no_look()
+        noticed, by = self._probes.noticed(self.learner, self.edges)
+        if noticed.size:
+            self._probes.end(self.learner)
+            self._reopenings.probed(noticed, by, self.learner.clock, self.edges)
+            self._refine(due=False, fresh=noticed)
+            if isinstance(self.inner, SteadyGraphLinUCB):
+                self.inner.recount()
+        else:
+            self._probes.step(self.learner, self.edges)
+        return self._walked(before)
+
+    @property
+    def _touring(self) -> bool:
+        """Whether states of a tour are played: those of the warm-up, or probes."""
+        return self._probes.underway or (self.warming and not self._lazy)
 
     @property
     def reopened(self) -> tuple[Reopening, ...]:
@@ -389,13 +441,14 @@ class AdaptiveGraphLinUCB(Wrapper):
     def _left(self, inner: int) -> int:
         """Rounds until the inner policy acts, but no further than the warm-up or its block."""
         if not self.warming:
-            return inner
+            ahead = self._probes.ahead(self.learner.clock)
+            return ahead if self._probes.underway else min(inner, ahead)
         ahead = max(self._until - self.learner.clock, 1)
         return min(inner, ahead) if self._lazy else ahead
 
     def needs(self) -> Ints:
         """How often each criterion must still be observed to trigger: (m,)."""
-        if self.warming and not self._lazy:
+        if self._touring:
             return np.full(self.problem.criteria, NEVER)
         return super().needs()
 
@@ -405,6 +458,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         return {
             "gamma": self.gamma.copy(),
             **self._reopenings.to_plain(),
+            **self._probes.to_plain(),
             **{f"edges.{name}": value for name, value in self.edges.snapshot().items()},
             **{f"warmup.{name}": value for name, value in self.warmup.snapshot().items()},
         }
@@ -418,11 +472,14 @@ class AdaptiveGraphLinUCB(Wrapper):
         shapes |= {"gamma": (problem.criteria,), "warmup.states": None, "warmup.rounds": None}
         shapes |= {"misfit_at": (problem.criteria,), "reopenings": None}
         shapes |= {f"edges.{x}": y.shape for x, y in policy.edges.snapshot().items()}
+        blank = Probes(NEVER, problem.knobs).to_plain()
+        shapes |= {name: np.shape(value) for name, value in blank.items()}
         check_entries(saved, shapes)
         for name in cls._own:
             setattr(policy, name, saved[name])
         policy.gamma = np.array(saved["gamma"])
         policy._reopenings = Reopenings.from_plain(saved)
+        policy._probes = Probes.from_plain(saved)
         policy.edges.restore(part(saved, "edges."))
         inside = problem if policy.warming else learned(problem, policy.edges)
         policy.inner = restored_inner(inside, saved)

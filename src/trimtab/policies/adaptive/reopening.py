@@ -4,7 +4,8 @@ A criterion from which knobs were excluded is reopened when
 
 - the alarm rings for it: its losses at the deployed state are not what they were, or
 - lack of fit: its states differ by more than its smaller scope and noise can explain
-  (`learn.lack_of_fit`, at the level delta over all looks of a world that stays).
+  (`learn.lack_of_fit`, at the level delta over all looks of a world that stays), or
+- it notices a probe of a knob that it excludes (`policies.adaptive.probing`).
 
 It then begins anew on the scope of the super-graph, and its edges are tested again from there. By
 lack of fit a criterion is reopened again only when the clock has doubled since, so that a
@@ -25,8 +26,8 @@ from trimtab.learn.sparsity_test import EXCLUDED, Edges
 from trimtab.policies.base import Told
 from trimtab.policies.learner import Learner
 
-ALARM, LACK_OF_FIT = range(2)
-CAUSES = ("alarm", "lack of fit")
+ALARM, LACK_OF_FIT, PROBE = range(3)
+CAUSES = ("alarm", "lack of fit", "probe")
 ALPHA = 0.05  # of lack of fit, where no delta is given
 
 
@@ -36,9 +37,9 @@ class Reopening(NamedTuple):
     round: int
     criterion: int
     knob: int
-    cause: str  # "alarm" or "lack of fit"
-    statistic: float  # between-state over noise variance; NaN for an alarm
-    critical: float  # the most that chance explains; NaN for an alarm
+    cause: str  # "alarm", "lack of fit" or "probe"
+    statistic: float  # between-state over noise variance; how far a probe was off; NaN for an alarm
+    critical: float  # the most that chance explains; NaN for an alarm or a probe
 
 
 class Reopenings:
@@ -70,6 +71,13 @@ class Reopenings:
                 row = (learner.clock, i, edges.knob[edge], cause, x, limit)
                 self.rows = np.vstack((self.rows, row))
         return which
+
+    def probed(self, criteria: Ints, by: Array, clock: int, edges: Edges) -> None:
+        """Open the edges of criteria that noticed a probe, by so much."""
+        for i, off in zip(criteria.tolist(), by.tolist(), strict=True):
+            for edge in edges.reopen(np.array([i])).tolist():
+                row = (clock, i, edges.knob[edge], PROBE, off, np.nan)
+                self.rows = np.vstack((self.rows, row))
 
     def to_plain(self) -> dict[str, Any]:
         """Everything as plain arrays, for a snapshot."""

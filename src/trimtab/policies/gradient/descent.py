@@ -18,7 +18,7 @@ from trimtab.errors import Conflict, InvalidInput
 from trimtab.model.domain import BoundBox, BoundConvexDomain, ConvexDomain
 from trimtab.policies.base import FORMAT, Told
 
-Kind = Literal["one", "knobs", "components"]  # of how many numbers something consists
+Kind = Literal["one", "knobs", "components", "grid"]  # of how many numbers something consists
 SLACK = 1e-9  # by this share a gradient may be longer than promised: what rounding adds
 
 
@@ -104,7 +104,11 @@ class GradientPolicy(Protocol):
         sizes = {"knobs": policy.domain.knobs, "components": np.size(snapshot["lipschitz"])}
         for name, kind in kinds.items():
             x = snapshot[name]
-            expected = () if kind == "one" else (sizes[kind],)
+            expected: tuple[int, ...] = ()
+            if kind == "grid":  # so many numbers for every knob
+                expected = (policy.domain.knobs, *np.shape(x)[1:2])
+            elif kind != "one":
+                expected = (sizes[kind],)
             if np.shape(x) != expected:
                 raise InvalidInput(
                     f"the snapshot is damaged: {name} has shape {np.shape(x)}, expected {expected}"

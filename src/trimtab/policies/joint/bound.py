@@ -15,15 +15,16 @@ such mixture, knobs are moved one by one from the best state found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
 from trimtab.learn.cholesky import triangles
 from trimtab.learn.joint.estimator import JointEstimator
-from trimtab.model.bases import Monomials
+from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.monomial import MonomialArrays
+from trimtab.model.bases.stacked import Joined, Laid, Together
 from trimtab.model.domain import BoundBox, BoundDomain
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
@@ -43,28 +44,37 @@ class JointBound:
 
     def __init__(self, joint: JointEstimator, nodes: Bound | None) -> None:
         factors = joint.factors
-        problem, maps = factors.problem, factors.features.arrays
+        problem, own = factors.problem, factors.problem.features
         self.joint, self.nodes = joint, nodes
         scope = np.unique(factors.graph.scope_knobs).tolist()
-        ends = np.array([0, factors.dim])
-        rows = replace(maps, offsets=ends, scale=np.ones(1))
-        self.total = _blank(problem, [scope], rows)
-        # phi = c x, x the bare monomials: R^{-1} phi = (R / c)^{-1} x, row by row.
-        c = (factors.pull * maps.scale)[factors.owner]
+        # phi = c x, x as the solver has them: R^{-1} phi = (R / c)^{-1} x, row by row.
+        c = factors.pulls
+        if isinstance(factors.features, Monomials):
+            maps = factors.features.arrays
+            c = c * maps.scale[factors.owner]  # and x the bare monomials
+            rows = replace(maps, offsets=read_only(np.array([0, factors.dim])), scale=np.ones(1))
+            self.total = _blank(problem, [scope], rows)
+        else:
+            together = Together(factors.features, factors.graph)
+            self.total = _blank(problem, [scope], together)
         self._rescale = np.repeat(np.append(1.0 / c, 1.0), np.arange(1, c.size + 2))
         self.mixture = self.total
-        if nodes is not None and isinstance(problem.features, Monomials):
-            own = problem.features.arrays
+        if nodes is None:
+            return
+        scopes = [problem.graph.scope(i).tolist() for i in range(problem.criteria)]
+        if isinstance(factors.features, Monomials) and isinstance(own, Monomials):
             both = MonomialArrays(
-                offsets=np.append(own.offsets, own.offsets[-1] + factors.dim),
-                a=np.concatenate((own.a, rows.a)),
-                b=np.concatenate((own.b, rows.b)),
-                p=np.concatenate((own.p, rows.p)),
-                q=np.concatenate((own.q, rows.q)),
-                scale=np.append(own.scale, 1.0),
+                offsets=read_only(np.append(own.offsets, own.offsets[-1] + factors.dim)),
+                a=np.concatenate((own.arrays.a, rows.a)),
+                b=np.concatenate((own.arrays.b, rows.b)),
+                p=np.concatenate((own.arrays.p, rows.p)),
+                q=np.concatenate((own.arrays.q, rows.q)),
+                scale=np.append(own.arrays.scale, 1.0),
             )
-            scopes = [problem.graph.scope(i).tolist() for i in range(problem.criteria)]
             self.mixture = _blank(problem, [*scopes, scope], both)
+        else:
+            joined = Joined([own, self.total.problem.features])
+            self.mixture = _blank(problem, [*scopes, scope], joined)
 
     def update(self, radius: float) -> None:
         """Take in what the joint estimate's last flush has changed, and its radius."""
@@ -188,20 +198,8 @@ class JointBound:
         return replace(found, state=state, value=value)
 
 
-@dataclass(frozen=True)
-class _Laid:
-    """A basis whose monomials are laid out already."""
-
-    arrays: MonomialArrays
-
-    def bind(self, graph: Graph, domain: BoundDomain) -> Monomials:
-        """The monomials; nobody asks for their bounds."""
-        return Monomials(self.arrays, read_only(np.ones(graph.criteria)), graph)
-
-
-def _blank(problem: Problem, scopes: list[list[int]], arrays: MonomialArrays) -> Bound:
-    """A bound of these monomials over the problem's domain, its factors and radii to be set."""
+def _blank(problem: Problem, scopes: list[list[int]], features: Features | MonomialArrays) -> Bound:
+    """A bound of these features over the problem's domain, its factors and radii to be set."""
     graph = Graph.from_scopes(scopes, knobs=problem.knobs)
-    basis = _Laid(replace(arrays, offsets=read_only(arrays.offsets)))
-    other = Problem(graph, basis=basis, domain=problem.domain.unbound())
+    other = Problem(graph, basis=Laid(features), domain=problem.domain.unbound())
     return Bound(other, np.zeros(int(triangles(other.dims)[-1])), 0.0)

@@ -77,7 +77,7 @@ class JointLazyGraphLinUCB(LazyPolicy):
     True
 
     Args:
-        problem: with a basis of monomials: `Linear`, `Polynomial` or `Quadratic`.
+        problem: with any basis. Factors have the same one, but for Example 1 (`Factors`).
         start: the state the system is in now.
         radius: beta of the criteria, one number or one each, or a `Confidence`. Of numbers the
             joint estimate takes the largest. None for a prior.
@@ -88,7 +88,8 @@ class JointLazyGraphLinUCB(LazyPolicy):
             distinct scopes of any other.
         shares: (m, factors) who has how much of each factor; equal by default.
         covariance: (m, m) of the noise, or a bound on it; see `scope_covariance`.
-        joint_only: leave the node-wise bounds out.
+        joint_only: leave the node-wise bounds out; by default where they would not hold, since the
+            features of a factor are not among those of the criteria that share in it.
         reg: the ridge parameter of the criteria that goes with a radius, one number or one each;
             1 by default.
         factor_reg: that of the joint estimate; by default the mean of reg times that of
@@ -113,7 +114,7 @@ class JointLazyGraphLinUCB(LazyPolicy):
         factors: Knobs | None = None,
         shares: ArrayLike | None = None,
         covariance: ArrayLike | None = None,
-        joint_only: bool = False,
+        joint_only: bool | None = None,
         reg: ArrayLike | None = None,
         factor_reg: float | None = None,
         factor: float = 2.0,
@@ -127,6 +128,14 @@ class JointLazyGraphLinUCB(LazyPolicy):
         for name, value in (("factor_norm", factor_norm), ("factor_reg", factor_reg)):
             if prior is not None and value is not None:
                 raise InvalidInput(f"{name} without radius; a prior replaces both, so drop it")
+        model = Factors(problem, factors=factors, shares=shares)
+        joint_only = not model.nested if joint_only is None else bool(joint_only)
+        if not (model.nested or joint_only):
+            raise InvalidInput(
+                f"joint_only = False with {problem.basis!r}: the features of a factor are not "
+                "among those of the criteria, so that no bound node by node holds; use "
+                "PairwiseFourier() or Quadratic(), or joint_only=True"
+            )
         delta, norm = 1.0, 0.0  # of which a fixed radius knows nothing
         if isinstance(radius, Confidence):
             if factor_norm is None:
@@ -135,7 +144,6 @@ class JointLazyGraphLinUCB(LazyPolicy):
             alone = joint_only and radius.sigma is not None
             delta = radius.delta if alone else radius.delta / 2.0
             radius = replace(radius, delta=radius.delta / 2.0)
-        model = Factors(problem, factors=factors, shares=shares)
         if prior is None and reg is None:
             reg = 1.0
         if factor_reg is None:
@@ -147,7 +155,7 @@ class JointLazyGraphLinUCB(LazyPolicy):
                 low=0.0,
                 strict=True,
             )
-            factor_reg = float(each.mean() * (model.shares**2).sum(axis=0).mean())
+            factor_reg = float(each.mean() * (model.most**2).sum(axis=0).mean())
         self.learner = JointLearner(
             problem,
             start=start,
@@ -162,7 +170,7 @@ class JointLazyGraphLinUCB(LazyPolicy):
                 reg=number(factor_reg, "factor_reg", low=0.0, strict=True),
                 norm=norm,
                 delta=delta,
-                only=bool(joint_only),
+                only=joint_only,
             ),
         )
         self.review = bool(review)

@@ -293,6 +293,8 @@ class Learner:
             beliefs.end_epoch(self.clock)
         if self.window is not None:
             self.window.add(self.clock, self.state, *self.estimators.frozen())
+        if beliefs is not None:
+            beliefs.carry(criteria)
         self.estimators.flush(criteria, self.clock)
         if self.window is not None and self.window.slide(self.clock):
             self.estimators.forget(criteria)
@@ -301,7 +303,6 @@ class Learner:
         if beliefs is None:
             self.lcb.update(criteria)
             return
-        beliefs.heard[2:, criteria] = 0.0
         if everybody:
             self._relearn(beliefs)
 
@@ -311,12 +312,17 @@ class Learner:
         if radii is not None:
             self.lcb.radii[:] = radii
 
-    def reachable(self, reach: float) -> BoundDomain:
-        """The states within the limits in which no knob is farther than `reach` from now."""
-        domain = self.problem.domain if self.limits is None else self.limits
-        if not isinstance(domain, BoundBox) or reach >= 1.0:
+    def reachable(self, reach: float, share: float = 1.0) -> BoundDomain:
+        """The states within the limits in which no knob is farther than `reach` from now.
+
+        A knob goes at most that share of the way to an end of its range.
+        """
+        whole = self.problem.domain
+        domain = whole if self.limits is None else self.limits
+        if not isinstance(domain, BoundBox) or (reach >= 1.0 and share >= 1.0):
             return domain
-        return domain.around(self.state, reach)
+        down, up = share * (self.state - whole.low), share * (whole.high - self.state)
+        return domain.around(self.state, np.minimum(reach, down), np.minimum(reach, up))
 
     def within(self, low: ArrayLike | None, high: ArrayLike | None) -> None:
         """Stay between these values from now on; None lifts the limit."""
@@ -427,7 +433,7 @@ class Learner:
         if self.beliefs is not None:
             graph = self.problem.graph
             changed = (state != self.state)[graph.scope_knobs]
-            self.beliefs.heard[:2, np.logical_or.reduceat(changed, graph.scope_offsets[:-1])] = 0.0
+            self.beliefs.unhear(np.logical_or.reduceat(changed, graph.scope_offsets[:-1]))
         self.state = read_only(state)
         self.estimators.deploy(state, criteria)
         limits = None if self.beliefs is None else self.beliefs.limits()

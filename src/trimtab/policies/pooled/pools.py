@@ -14,6 +14,7 @@ from trimtab.learn.nodewise import Owed
 from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.features import spans
 from trimtab.model.bases.fourier import Fourier
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 
@@ -46,6 +47,8 @@ def _map(features: Features, i: int) -> tuple[object, ...]:
         return (*rows, float(maps.scale[i]))
     if isinstance(features, Fourier):  # one set of frequencies for all scopes of one size
         return (int(features.arrays.w_start[i]),)
+    if isinstance(features, Waves):
+        return ()
     return (i,)
 
 

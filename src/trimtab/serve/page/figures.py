@@ -12,7 +12,8 @@ from trimtab.plot.page import Section
 from trimtab.plot.report import sections_of
 
 SECONDS = 2.0  # between two makings for one tuner, at least
-SHARE = 10.0  # a figure stays for at least this number of times as long as making it took
+SHARE = 10.0  # a figure stays for at least this number of times the CPU time that it took,
+LONGEST = 20.0  # but not longer than so many seconds if there is something new
 MOST = 64  # tuners whose views are kept
 ELSEWHERE = ("now",)  # the page itself shows it, always fresh
 
@@ -21,7 +22,7 @@ ELSEWHERE = ("now",)  # the page itself shows it, always fresh
 class _Made:
     event: int  # the last one in it
     at: float
-    took: float
+    took: float  # seconds of CPU: others may have kept this thread waiting
     sections: list[Section]
 
 
@@ -35,7 +36,7 @@ class Figures:
 
     def sections(self, tuner: Tuner) -> list[Section]:
         """The views of the tuner."""
-        event, now = tuner.status().events, time.monotonic()
+        event, now, began = tuner.status().events, time.monotonic(), time.thread_time()
         with self._lock:
             made = self._made.get(tuner.name)
             if made is not None and not self._due(tuner.name, made, event, now):
@@ -46,14 +47,14 @@ class Figures:
         finally:
             with self._lock:
                 self._making.discard(tuner.name)
-        done = time.monotonic()
+        took = time.thread_time() - began
         with self._lock:
-            self._made[tuner.name] = _Made(event, done, done - now, sections)
+            self._made[tuner.name] = _Made(event, time.monotonic(), took, sections)
             self._made.move_to_end(tuner.name)
             while len(self._made) > MOST:
                 self._made.popitem(last=False)
         return sections
 
     def _due(self, name: str, made: _Made, event: int, now: float) -> bool:
-        pause = max(SECONDS, SHARE * made.took)
+        pause = min(max(SECONDS, SHARE * made.took), LONGEST)
         return event != made.event and now - made.at >= pause and name not in self._making

@@ -5,6 +5,7 @@ from trimtab.sim.worlds.adversaries import (
     Contrarian,
     DriftingQuadratics,
     RandomSigns,
+    RecordedTargets,
     ShiftingTargets,
 )
 from trimtab.sim.worlds.convex import Adversarial, Adversary, Loss
@@ -33,6 +34,7 @@ __all__ = [
     "Noise",
     "RandomSigns",
     "Recorded",
+    "RecordedTargets",
     "ShiftingTargets",
     "SparseWorld",
     "Summable",

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.arrays import Array, number, whole
+from trimtab.arrays import Array, floats, number, read_only, whole
+from trimtab.errors import InvalidInput
 from trimtab.model.domain import BoundConvexDomain
 from trimtab.sim.worlds.convex import Loss, Opponent
 
@@ -124,6 +125,35 @@ class DriftingQuadratics:
             return Loss.distance(domain.project(centre + half * swing), steepness)
 
         return loss
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedTargets:
+    """Squared distances from targets that are given, one row a round, and again from the first.
+
+    >>> world = RecordedTargets(np.array([[0.2], [0.8]]))
+    >>> world.targets.shape
+    (2, 1)
+    """
+
+    targets: Array  # (rounds, k) outside the domain: the nearest state in it
+
+    def __post_init__(self) -> None:
+        rows = floats(self.targets, "targets")
+        if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
+            raise InvalidInput(
+                f"targets has shape {rows.shape}; give finite numbers, a row a round"
+            )
+        object.__setattr__(self, "targets", read_only(rows))
+
+    def begin(self, domain: BoundConvexDomain, rng: np.random.Generator) -> Opponent:
+        """The losses of a run."""
+        if self.targets.shape[1] != domain.knobs:
+            raise InvalidInput(
+                f"targets has {self.targets.shape[1]} columns for {domain.knobs} knobs"
+            )
+        steepness, rows = _steepness(domain), [domain.project(row) for row in self.targets]
+        return lambda t, state: Loss.distance(rows[(t - 1) % len(rows)], steepness)
 
 
 def _zigzag(knobs: int) -> Array:

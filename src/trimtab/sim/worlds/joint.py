@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, vector, whole
-from trimtab.errors import InvalidInput
 from trimtab.learn.joint.model import Factors, Knobs
 from trimtab.model.bases import Basis, Monomials, Quadratic
 from trimtab.model.graph import Graph
@@ -38,10 +37,10 @@ def factored(
     problem = Problem(graph, basis=basis or Quadratic(), weights=weights)
     made_of = Factors(problem, factors=factors)
     rng = np.random.default_rng((whole(seed, "seed", low=0), 5))
-    maps, owner = made_of.features.arrays, made_of.owner
-    square = maps.p == 2
     w = rng.normal(size=made_of.dim)
-    if square.any():
+    maps = made_of.features.arrays if isinstance(made_of.features, Monomials) else None
+    if maps is not None and (square := maps.p == 2).any():
+        owner = made_of.owner
         w *= 0.2 / np.bincount(owner)[owner]
         single = (maps.p == 1) & (maps.q == 0)
         curvature, target = rng.uniform(0.5, 1.5, square.sum()), rng.uniform(size=square.sum())
@@ -54,26 +53,20 @@ def factored(
 
 def world_of(factors: Factors, w: ArrayLike, *, noise: Noise, missing: float = 0.0) -> World:
     """The world in which the factors have these parameters, each criterion with its share."""
-    problem, features = factors.problem, factors.features
     w = vector(w, factors.dim, "w", "feature of a factor")
-    if not isinstance(problem.features, Monomials):
-        raise InvalidInput(f"the basis {problem.basis!r} has no monomials; use Quadratic()")
-    theta = []
-    for i in range(problem.criteria):
-        place = {key: f for f, key in enumerate(_monomials(problem.features, i))}
-        part = np.zeros(len(place))
-        for c in np.flatnonzero(factors.shares[i]):
-            share = factors.shares[i, c] * features.arrays.scale[c]
-            own = w[features.offsets[c] : features.offsets[c + 1]]
-            for key, x in zip(_monomials(features, int(c)), own, strict=True):
-                part[place[key]] += share / problem.features.arrays.scale[i] * x
-        theta.append(part)
-    return World(problem, theta=theta, noise=noise, missing=missing)
+    if factors.nested:
+        theta = factors.nodewise(w)
+        return World(factors.problem, theta=theta, noise=noise, missing=missing)
+    return _Shared(factors, w, noise=noise, missing=missing)
 
 
-def _monomials(features: Monomials, i: int) -> list[frozenset[tuple[int, int]]]:
-    """Each feature of a criterion or factor as its knobs and their powers."""
-    lo, hi = features.offsets[i], features.offsets[i + 1]
-    columns = features.arrays.columns(lo, hi)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [frozenset((j, n) for j, n in ((a, p), (b, q)) if n) for a, b, p, q in rows]
+class _Shared(World):
+    """A world whose losses are made of factors that the criteria's own features do not hold."""
+
+    def __init__(self, factors: Factors, w: Array, *, noise: Noise, missing: float) -> None:
+        self._factors, self._w = factors, w
+        super().__init__(factors.problem, noise=noise, missing=missing)
+
+    def mean(self, state: Array) -> Array:
+        """Psi(s) w."""
+        return np.asarray(self._factors.Psi(state) @ self._w)

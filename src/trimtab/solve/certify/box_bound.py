@@ -41,6 +41,7 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.fourier import Fourier
+from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.solve.subproblem import Part
 
 ROUNDING = 1e-12  # of the summands: what a floor is lowered by
@@ -150,7 +151,13 @@ def enclosure(features: Features, criterion: int, scope: Ints) -> Enclosure | No
     if isinstance(features, Monomials):
         return MonomialEnclosure(features, criterion, scope)
     if isinstance(features, Fourier):
-        return FourierEnclosure(features, criterion, scope)
+        maps = features.arrays
+        start, size = maps.w_start[criterion], maps.b.size * scope.size
+        W = maps.W[start : start + size].reshape(maps.b.size, scope.size)
+        return FourierEnclosure(W, maps.b, maps.amplitude)
+    if isinstance(features, Waves):
+        shape = features.shapes[criterion]
+        return FourierEnclosure(shape.W, shape.b, shape.amplitude)
     return None
 
 
@@ -192,11 +199,8 @@ class MonomialEnclosure:
 class FourierEnclosure:
     """Waves amplitude * cos(W x + b)."""
 
-    def __init__(self, features: Fourier, criterion: int, scope: Ints) -> None:
-        maps = features.arrays
-        start, size = maps.w_start[criterion], maps.b.size * scope.size
-        self.W = maps.W[start : start + size].reshape(maps.b.size, scope.size)
-        self.b, self.amplitude = maps.b, maps.amplitude
+    def __init__(self, W: Array, b: Array, amplitude: Array | float) -> None:
+        self.W, self.b, self.amplitude = W, b, amplitude
 
     def at(self, X: Array) -> Array:
         """phi at the points (N, n): (N, d)."""

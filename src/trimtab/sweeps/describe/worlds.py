@@ -39,6 +39,7 @@ ADVERSARIES: Kinds = _of(
     worlds.Alternating,
     worlds.Contrarian,
     worlds.DriftingQuadratics,
+    worlds.RecordedTargets,
     worlds.RandomSigns,
     worlds.ShiftingTargets,
 )
