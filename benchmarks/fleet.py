@@ -203,7 +203,7 @@ class Course:
 
     def over(self, grace: float = 0.0) -> bool:
         """Whether it is over, and these seconds too."""
-        return time.monotonic() > self._end.value + grace
+        return bool(time.monotonic() > self._end.value + grace)
 
     def finish(self) -> None:
         """It is over."""

@@ -172,7 +172,7 @@ class BoundConfidence:
         delta = self.delta if self.sigma is not None else self.delta / 2.0
         if self.form == "paper":
             growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
-            inside = evidence.dims * np.log(growth / delta)
+            inside: Array = np.asarray(evidence.dims * np.log(growth / delta), np.float64)
         else:
             inside = evidence.gain + union(m, delta) + anew(evidence.faded)
         bias = np.sqrt(evidence.reg) * self.norm[at]
