@@ -101,7 +101,7 @@ class Replica:
             self.port = socket.getsockname()[1]
         self._command = [
             str(TRIMTAB), "serve", "--storage", url, "--port", str(self.port),
-            "--open-tuners", "500", "--connections", "6", "--rate", "100000",
+            "--open-tuners", "1000", "--connections", "6", "--rate", "100000",
         ]  # fmt: skip
         self._log = folder / f"replica-{number}.log"
         self._ended = 0.0  # CPU seconds of the processes that were killed
@@ -322,12 +322,12 @@ def pgbench(server: Server, clients: int, seconds: int) -> tuple[float, float]:
 
 def trouble(
     server: Server, replicas: list[Replica], course: Course, options: argparse.Namespace
-) -> Counter[str]:
+) -> tuple[Counter[str], float]:
     """Kill replicas and restart the server, for as long as is asked for and until enough is told.
 
-    In the last three seconds nothing is killed.
+    In the last three seconds nothing is killed. Also the CPU seconds of servers that ended.
     """
-    rng, done = random.Random(7), Counter[str]()
+    rng, done, ended = random.Random(7), Counter[str](), 0.0
     kill_every, restart_every = options.kill_every, options.restart_every
     kill = time.monotonic() + kill_every / 2
     restart = time.monotonic() + restart_every
@@ -341,13 +341,14 @@ def trouble(
             done["replicas killed"] += 1
             kill = time.monotonic() + kill_every * rng.uniform(0.5, 1.5)
         if time.monotonic() > restart:
+            ended += server_seconds(server)
             server.stop("immediate")
             server.start()
             done["server restarts"] += 1
             restart = time.monotonic() + restart_every * rng.uniform(0.5, 1.5)
     time.sleep(3.0)
     course.finish()
-    return done
+    return done, ended
 
 
 def verdict(url: str, tuners: int, notes: list[Notes]) -> dict[str, int]:
@@ -393,11 +394,11 @@ def seconds_of(process: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_of(server: Server, replicas: list[Replica]) -> list[float]:
-    """The CPU seconds of the replicas, and of the server since its last restart."""
+def server_seconds(server: Server) -> float:
+    """The CPU seconds of the server since its last restart."""
     master = (server.folder / "data" / "postmaster.pid").read_text().split()[0]
     programs = [master, *Path(f"/proc/{master}/task/{master}/children").read_text().split()]
-    return [sum(each.cpu() for each in replicas), sum(seconds_of(int(pid)) for pid in programs)]
+    return sum(seconds_of(int(pid)) for pid in programs)
 
 
 def begin(url: str, tuners: int) -> float:
@@ -431,7 +432,7 @@ def run(options: Any) -> dict[str, Any]:
             replica.wait()
         course = Course()
         ports = [replica.port for replica in replicas]
-        before = cpu_of(server, replicas)
+        before = server_seconds(server)
         began = time.monotonic()
         pipes = []
         for first in range(0, options.clients, AT_ONCE):
@@ -442,12 +443,15 @@ def run(options: Any) -> dict[str, Any]:
             ).start()
             send.close()
             pipes.append(receive)
-        done = trouble(server, replicas, course, options)
+        done, ended = trouble(server, replicas, course, options)
         heard = [pipe.recv() for pipe in pipes]
         notes: list[Notes] = [seen for part, _ in heard for seen in part]
         elapsed = time.monotonic() - began
-        cpu = [after - first for after, first in zip(cpu_of(server, replicas), before, strict=True)]
-        cpu.append(sum(seconds for _, seconds in heard))
+        cpu = (
+            sum(replica.cpu() for replica in replicas),
+            ended + server_seconds(server) - before,
+            sum(seconds for _, seconds in heard),
+        )
         for replica in replicas:
             replica.kill(signal.SIGTERM)
         figures["pgbench after"] = pgbench(server, options.clients, options.pgbench)

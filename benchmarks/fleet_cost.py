@@ -84,6 +84,10 @@ def main() -> None:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(f"open: {1000 * wall / n:.1f} ms, {1000 * cpu / n:.1f} ms of CPU, ", end="")
         print(f"{(resident() - before) / n / 1024:.0f} KiB of memory")
+        cpu = time.process_time()
+        for i in range(1, n):
+            tuners.get(f"t{i}").ask()
+        print(f"first ask after that: {1000 * (time.process_time() - cpu) / n:.1f} ms of CPU")
         tuners.close()
     finally:
         server.remove()

@@ -19,7 +19,6 @@ REASONS = {
     "cli/run.py": "one module a command",
     "cli/top.py": "one module a command",
     "learn/cholesky.py": "the layout of the factors, which six modules read",
-    "live/clock.py": "three rooms write at its time",
     "live/store/faults.py": "what can go wrong with a journal, drawn once",
     "live/store/fork.py": "two kinds of locks use it, which do not know each other",
     "model/bases/registry.py": "a list that users join",

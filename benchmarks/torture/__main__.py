@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.torture import flips, interrupts
+from benchmarks.torture import correction, flips, interrupts
 from tests.postgres import Server, connect
 from tests.system_packages import postgresql
 
@@ -103,7 +103,7 @@ def main() -> int:
     for name, default in (("interrupts", 5000), ("kills", 2000), ("events", 1_000_000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=3600.0)
-    parser.add_argument("--only", default="flips,sqlite,postgres")
+    parser.add_argument("--only", default="flips,correction,sqlite,postgres")
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
     if options.short:
@@ -118,6 +118,11 @@ def main() -> int:
         begin = time.monotonic()
         ends = flips.campaign(options.seed, options.flips, options.swaps)
         good &= shown("flips and swaps", ends, begin)
+    if "correction" in only:
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            ends = correction.campaign(Path(folder), options.events, options.events // 10)
+        good &= shown("correction", ends, begin)
     if "sqlite" in only:
         good &= pieces("SQLite", options, sqlite)
     if "postgres" in only and postgresql():

@@ -8,7 +8,6 @@ come back are the caller's own copies: the input is never aliased.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -186,20 +185,3 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 NOBODY: Ints = read_only(np.empty(0, np.int64))  # no criteria
-
-
-def real(value: Any, name: str) -> float:
-    """Any real number that a float can hold, as one; NaN and the infinities are left to the caller.
-
-    >>> real(3, "latency")
-    3.0
-
-    Raises:
-        InvalidInput: no number, or one that no float can hold.
-    """
-    if isinstance(value, Real) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:
-            raise InvalidInput(f"{name} is too large for a float; check its unit") from None
-    raise InvalidInput(f"{name} is a {type(value).__name__}; give a number")

@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import trimtab as tt
 from tests.live.test_tuner_guards import with_limits
 from tests.live.tuners import Clock, spec_with, world
+from trimtab.cli import app
 from trimtab.live import Spec
 from trimtab.live import clock as clocks
+from trimtab.live.replay import replay
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
@@ -177,3 +180,44 @@ def test_a_server_has_a_clock_of_its_own(
 def test_a_file_has_no_other_clock_than_its_host(tmp_path: Path) -> None:
     with open_journal(tmp_path / "a.db") as journal:
         assert journal.time() is None
+
+
+def moved(tuner: tt.Tuner) -> float:
+    """How far the knob goes when it is asked again."""
+    decision = tuner.ask()
+    tuner.tell(decision.id, {})
+    return abs(float(decision.values["mix"]) - float(decision.previous["mix"]))
+
+
+def test_a_clock_that_was_ahead_is_set_right(
+    journal_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows, settling and what is left of them are those of the right time."""
+    storage, clock, sqlite = journal_url, Clock(), journal_url.startswith("sqlite")
+    monkeypatch.setattr(clocks, "utc", lambda: clock.now)
+    monkeypatch.setattr(Journal, "time", lambda journal: None if sqlite else clock.now)
+    limits = {"max_step": 0.2, "per": "1h", "stabilize_for": "2h"}
+    spec = with_limits(**limits)
+    run = CliRunner()
+    with tt.Tuner(spec, storage=storage, clock=clock) as tuner:
+        tuner.override({"mix": 1.0})
+        clock.now += AHEAD
+        assert moved(tuner) == pytest.approx(0.2)
+        clock.now -= AHEAD
+        clock.wait(hours=3)
+        assert moved(tuner) == 0.0  # for ten years
+        said = run.invoke(app, ["storage", "check", storage]).output
+        assert "its last event is 3649 days, 21:00:00 ahead of the clock" in said
+        assert "--repair sets it right" in said
+        done = run.invoke(app, ["storage", "check", storage, "--repair"])
+        assert done.exit_code == 0, done.output
+        assert "its time was ahead by 3649 days, 21:00:00; it goes on from now" in done.output
+        assert moved(tuner) == 0.0  # the hour is not over
+        clock.wait(minutes=59)
+        assert moved(tuner) == 0.0
+        clock.wait(minutes=1)
+        assert moved(tuner) == pytest.approx(0.2)
+        assert "ahead" not in run.invoke(app, ["storage", "check", storage]).output
+        assert replay(tuner._journal, "shop").same
+        for row in tuner.history(kinds=["clock"]):
+            assert row.kind == "clock"

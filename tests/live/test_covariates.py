@@ -180,10 +180,10 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
             for each in (told, known):
                 each.apply(Deploy(state, keep=True, reported=True))
         far = rng.normal(size=2)
-        clean, count = np.array([0.5 + 0.02 * rng.normal()]), np.array([1])
-        raw = clean + far @ gamma
-        told.apply(Learn(state, raw, count, covaried=(Covaried(0, float(raw[0]), far.tolist()),)))
-        known.apply(Learn(state, clean, count))
+        clean = 0.5 + 0.02 * float(rng.normal())
+        raw = clean + float(far @ gamma)
+        told.apply(Learn(state, [raw], [1], covaried=(Covaried(0, raw, far.tolist()),)))
+        known.apply(Learn(state, [clean], [1]))
         if n == 20:
             saved = json.loads(json.dumps(told.plain()))
             told = Learned.from_plain(spec(), spec(), saved, told.arrays())
@@ -197,7 +197,7 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
 
 
 def test_a_record_of_lessons_ends_and_begins_anew_with_other_covariates() -> None:
-    record, lesson = Record(), Learn([0.5], np.zeros(1), np.ones(1, np.int64))
+    record, lesson = Record(), Learn([0.5], [0.0], [1])
     covaried = replace(lesson, covaried=(Covaried(0, 0.0, [1.0]),))
     record.add(lesson, lambda: {"clock": 1}, [0.5])  # before the first covariate: in the base
     assert (record.lessons, record.base) == ([], {})

@@ -124,6 +124,30 @@ def test_a_lap_of_probes_goes_on_from_its_snapshot_and_by_events_as_by_rounds() 
     assert min(home) >= 7  # a lap at least: the noise differs, so that states do
 
 
+def test_rows_told_at_once_are_tells_through_a_lap_of_probes() -> None:
+    given = case(0)
+    world, rng = given.world.worlds[0], np.random.default_rng(0)
+    one, many = (adaptive(given, probe=1200, warmup=1000, **STEADY) for _ in range(2))
+    for t in range(1600):
+        np.testing.assert_array_equal(one.ask(), many.ask())
+        row, before = world.draw(one.ask(), rng, t), one.ask()
+        told = one.tell(row)
+        assert told.moved == pytest.approx(np.abs(one.ask() - before).sum())
+        assert told.next_review >= 1
+        assert many.tell_rows(row[None])[0] == 1
+    assert one.rounds == many.rounds == 1600
+
+
+def test_probes_that_never_come_are_none_bit_for_bit() -> None:
+    given = case(0)
+    without, beyond = (
+        adaptive(given, warmup=1000, probe=probe, **STEADY) for probe in (None, 10**6)
+    )
+    a, b = (tt.play(x, given.world.worlds[0], horizon=3000, seed=1) for x in (without, beyond))
+    np.testing.assert_array_equal(a.states, b.states)
+    np.testing.assert_array_equal(a.lengths, b.lengths)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

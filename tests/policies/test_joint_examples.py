@@ -55,6 +55,16 @@ def test_who_has_what_in_example_1() -> None:
     assert factors.nested
 
 
+@pytest.mark.parametrize("basis", [tt.bases.Quadratic(), tt.bases.Linear(), GROUPED], ids=repr)
+def test_where_everybody_has_everything_features_are_shared_like_factors(
+    basis: tt.bases.Basis,
+) -> None:
+    factors = Factors(tt.Problem(PATH, basis=basis))
+    np.testing.assert_array_equal(factors.parts, factors.shares[:, factors.owner])
+    np.testing.assert_array_equal(factors.pulls, factors.pull[factors.owner])
+    np.testing.assert_array_equal(factors.most, factors.shares)
+
+
 @each_basis
 @pytest.mark.parametrize("graph", [PATH, tt.Graph.complete(3)], ids=["path", "clique"])
 def test_the_shares_add_up_to_the_total(graph: tt.Graph, basis: tt.bases.Basis) -> None:

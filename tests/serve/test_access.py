@@ -58,12 +58,13 @@ MATRIX: dict[tuple[str, str], set[str] | None] = {  # None: anybody, without a t
     ("GET", "/"): SEE,
     ("GET", "/tuners/{name}"): SEE,
     ("POST", "/logout"): FLAGS,
-    **{("GET", path): None for path in ("/login", "/plotly.js", "/draw.js", "/report.css")},
+    ("GET", "/plotly.js"): FLAGS,  # 5 MB, which strangers need not have
+    **{("GET", path): None for path in ("/login", "/draw.js", "/report.css")},
     ("POST", "/login"): None,
     ("GET", "/livez"): None,
     ("GET", "/readyz"): None,
 }
-PAGES = ("/", "/tuners/{name}", "/logout")
+PAGES = ("/", "/tuners/{name}", "/logout", "/plotly.js")
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 BODIES: dict[str, Any] = {
     "attach": {"values": {}},
@@ -201,6 +202,9 @@ def test_hosts(served: Running, headers: dict[str, str], expected: int) -> None:
     [
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://["}, 403),
+        ({"origin": "//"}, 403),
+        ({"origin": "http://evil.example@127.0.0.1"}, 403),
         ({"sec-fetch-site": "cross-site"}, 403),
         ({"sec-fetch-site": "same-site"}, 403),
         ({"sec-fetch-site": "same-origin"}, 200),
@@ -284,6 +288,33 @@ def test_hostile_bodies(served: Running, content: bytes) -> None:
         "admin", "POST", "/api/v1/tuners/shop/tell", content=content, headers=headers
     )
     assert answer.status_code in (400, 422), answer.text
+
+
+@pytest.mark.parametrize("bad", ["%00", "a%00b", "%ff%fe", "%ed%a0%80", "'%3B--", "%3Cscript%3E"])
+def test_names_that_no_database_takes(journal_url: str, bad: str) -> None:
+    with running(journal_url) as served:
+        served.begin()
+        for method, path in (
+            ("GET", f"/api/v1/tuners?after={bad}"),
+            ("GET", f"/api/v1/events?tuner={bad}"),
+            ("GET", f"/api/v1/tuners/{bad}"),
+            ("GET", f"/tuners/{bad}"),
+            ("GET", f"/?after={bad}"),
+            ("GET", f"/api/v1/tuners/shop/decisions/{bad}"),
+            ("POST", f"/ofrep/v1/evaluate/flags/{bad}.ttl"),
+            ("POST", f"/ofrep/v1/evaluate/flags/shop.{bad}"),
+            ("DELETE", f"/api/v1/tokens/{bad}"),
+        ):
+            body: Any = {} if method == "POST" else None
+            answer = served.send("admin", method, path, json=body)
+            assert answer.status_code in (200, 404, 422), (path, answer.text)
+            assert "<script>" not in answer.text or "text/html" not in str(answer.headers)
+
+
+def test_the_form_of_a_stranger_is_small(served: Running) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    long = served.http.post("/login", content="token=" + "a" * 3_000, headers=form)
+    assert long.status_code == 413
 
 
 def test_who_comes_too_often_has_to_wait(tmp_path: Path) -> None:

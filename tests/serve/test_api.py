@@ -178,7 +178,8 @@ def test_a_spec_changes_what_may_change(served: Running) -> None:
     found = served.send("viewer", "GET", f"{AT}/spec").json()
     assert found["knobs"]["mix"]["stability"]["max_step"] == 0.1
     assert "storage" not in found
-    clash = served.send("admin", "PUT", f"{AT}/spec", json={"spec": SPEC.replace("250", "300")})
+    wider = SPEC.replace("high = 3000", "high = 4000")  # of a knob: another problem
+    clash = served.send("admin", "PUT", f"{AT}/spec", json={"spec": wider})
     assert clash.status_code == 409
 
 

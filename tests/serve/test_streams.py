@@ -30,7 +30,7 @@ TRIMTAB = Path(sys.executable).with_name("trimtab")
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Running]:
-    with running(str(tmp_path / "a.db"), poll=0.05, streams=3) as found:
+    with running(str(tmp_path / "a.db"), poll=0.05, streams=8) as found:
         found.begin()
         yield found
 
@@ -83,14 +83,24 @@ def test_several_tuners_in_one_stream(served: Running) -> None:
 
 
 def test_too_many_listeners_are_sent_elsewhere(served: Running) -> None:
-    token = {"authorization": f"Bearer {served.token('viewer')}"}
+    roles = ("viewer", "operator", "admin")
+    tokens = [served.token(role, name=f"{role} {n}") for role in roles for n in range(2)]
+    headers = [{"authorization": f"Bearer {token}"} for token in tokens]
     with ExitStack() as stack:
         lines = []  # kept, or they would be closed
-        for _ in range(3):
-            stream = served.http.stream("GET", f"{AT}/events", headers=token, timeout=10)
+
+        def listen(who: dict[str, str]) -> None:
+            stream = served.http.stream("GET", f"{AT}/events", headers=who, timeout=10)
             lines.append(stack.enter_context(stream).iter_lines())
             next(lines[-1])
-        refused = served.http.get(f"{AT}/events", headers=token, timeout=10)
+
+        for who in headers[:4]:
+            listen(who)
+            listen(who)
+            if who is headers[0]:  # a quarter of all, and others may come
+                refused = served.http.get(f"{AT}/events", headers=who, timeout=10)
+                assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+        refused = served.http.get(f"{AT}/events", headers=headers[4], timeout=10)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 storage = typer.Typer(help="Look after the store of a live tuner.", no_args_is_help=True)
 
@@ -18,13 +21,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 Repair = Annotated[
     bool,
-    typer.Option("--repair", help="First rebuild indexes and free pages, if no event is lost."),
+    typer.Option(
+        "--repair",
+        help="First rebuild indexes and free pages, if no event is lost, and set clocks right.",
+    ),
 ]
 
 
 @storage.command()
 def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
     """Verify the whole store, every event and every digest; exit 1 and name what is wrong."""
+    from trimtab.live.clock import ahead, set_right
     from trimtab.live.store.faults import Damaged
     from trimtab.live.store.opening import open_journal
 
@@ -33,6 +40,12 @@ def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
         try:
             found = journal.repair() if repair else None
             chains = journal.check()
+            skewed = ahead(journal)
+            if repair and skewed:
+                with open_journal(url) as writer:
+                    for tuner in skewed:
+                        set_right(writer, tuner)
+                chains = journal.check()
             for chain in chains:
                 journal.load_snapshot(chain.tuner)
         except Damaged as fault:
@@ -41,6 +54,7 @@ def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
             typer.echo(json.dumps({"intact": False, "fault": str(fault)}))
             raise typer.Exit(Damaged.exit_code) from None
     notes = [str(note.message) for note in seen]
+    notes += [_skewed(tuner, by, repaired=repair) for tuner, by in skewed.items()]
     if as_json:
         tuners = [{"name": c.tuner, "events": c.events, "digest": c.digest.hex()} for c in chains]
         report = {"intact": True, "format": journal.format, "tuners": tuners, "notes": notes}
@@ -57,6 +71,16 @@ def check(url: Url, as_json: Json = False, repair: Repair = False) -> None:
     for note in notes:
         typer.echo(f"note: {note}")
     typer.echo(f"format {journal.format}, {sum(c.events for c in chains):,} events, all intact")
+
+
+def _skewed(tuner: str, by: timedelta, *, repaired: bool) -> str:
+    """What is said of a tuner whose last event is ahead of the clock."""
+    if repaired:
+        return f"tuner {tuner!r}: its time was ahead by {by}; it goes on from now"
+    return (
+        f"tuner {tuner!r}: its last event is {by} ahead of the clock, and its time stands still "
+        "until then; if the clock is right now, --repair sets it right"
+    )
 
 
 @storage.command()

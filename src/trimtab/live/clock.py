@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from trimtab.live.store.event import Draft
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
+from trimtab.live.store.session import Session
 
 BOUND = timedelta(hours=1)  # by which a host may be ahead of the server
 
@@ -37,3 +39,29 @@ def refuse_ahead(at: datetime, journal: Journal) -> None:
             f"{there:%Y-%m-%d %H:%M:%S}: more than {BOUND} ahead, so nothing was written; set the "
             "clock that is wrong, and call again"
         )
+
+
+def ahead(journal: Journal) -> dict[str, timedelta]:
+    """The tuners whose last event is more than `BOUND` ahead of the clock, and by how much.
+
+    Their time stands still until then: somebody has written with a clock that was wrong.
+    """
+    now = journal.time() or utc()
+    found = {}
+    for tuner in journal.tuners():
+        for event in journal.events(tuner, after=max(journal.last(tuner) - 1, 0)):
+            if event.at - now > BOUND:
+                found[tuner] = event.at - now
+    return found
+
+
+def set_right(journal: Journal, tuner: str) -> None:
+    """Have the tuner's time go on from now: the event says so, and times to come move with it."""
+
+    def work(session: Session) -> None:
+        *_, last = session.events(after=max(journal.last(tuner) - 1, 0))
+        now = journal.time() or utc()
+        if last.at > now:
+            session.append(Draft(kind="clock", payload={"was": last.at.isoformat()}, at=now))
+
+    journal.decide(tuner, work)

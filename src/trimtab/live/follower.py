@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING, TypedDict
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.live import correcting
@@ -23,16 +24,28 @@ from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
-from trimtab.live.store.session import MakeRow, Place, Read, Session
+from trimtab.live.store.session import MakeHandover, MakeRow, Place, Read, Session
 from trimtab.live.store.snapshot_table import Snapshot
 
+if TYPE_CHECKING:
+    from trimtab.live.state.learning.learned import Learned
+
 SNAPSHOT_EVERY = 500  # events
+AGAIN = ("amend", "correct", "spec")  # events after which what was corrected is played anew
+LITTLE, MOST_ROUNDS = 4, 100  # events that are taken in under the lock; rounds to get there
 
 # Where a call can be interrupted, beside those of the journal (`database.STEPS`).
 STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
 
 Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
 Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
+
+
+class Rows(TypedDict):
+    """What is written with events."""
+
+    beside: MakeRow | None
+    handover: MakeHandover | None
 
 
 class Follower:
@@ -60,10 +73,10 @@ class Follower:
 
     # Reading.
 
-    def begin(self, first: Draft | None, beside: MakeRow | None = None) -> bool:
+    def begin(self, first: Callable[[], Draft] | None, beside: MakeRow | None = None) -> bool:
         """Take in all there is, the draft if there is nothing; whether there is anything then."""
         for snapshot in self._snapshots(None):
-            found = Projection.from_snapshot(snapshot)
+            found = Projection.from_snapshot(snapshot, self._again)
             if found is not None:
                 self.projection, self._saved = found, found.number
                 break
@@ -72,10 +85,17 @@ class Follower:
             if event is None:
                 if first is None:
                     return False
-                event = self.journal.decide(self.name, partial(_begun, first, beside))
+                event = self.journal.decide(self.name, partial(_begun, first(), beside))
             self.projection = Projection.begun(event)
+        self.projection.handed_over = self.journal.handed_over
         self.follow()
         return True
+
+    def _again(self, tuner_state: TunerState, number: int) -> Learned:
+        """What was learned up to an event, from the first one on."""
+        through = tuner_state.amended
+        fresh, _ = correcting.amended(tuner_state, self.read, _none, through=through, last=number)
+        return fresh.learned
 
     def follow(self) -> None:
         """Take in what is new; everything again if the last time was interrupted."""
@@ -118,6 +138,7 @@ class Follower:
         *,
         fresh: bool = False,
         beside: MakeRow | None = None,
+        handover: MakeHandover | None = None,
     ) -> tuple[Event, ...]:
         """Plan, append and follow; no event if there is nothing to do.
 
@@ -129,6 +150,7 @@ class Follower:
             signed: what every payload has beside it.
             fresh: whether to read what is new before the first plan, because planning is dear.
             beside: gives the row that is written with the events.
+            handover: gives what a look has learned, for others to take over.
         """
         with self.turn():
             self._step("received")
@@ -139,29 +161,31 @@ class Follower:
                 drafts = make(self.read)
             if not drafts:
                 return ()
+            rows: Rows = {"beside": beside, "handover": handover}
             place = self.projection.place
-            events = self.journal.append(self.name, *drafts, after=place, beside=beside)
+            events = self.journal.append(self.name, *drafts, after=place, **rows)
             while not events:
                 self.follow()  # an `amend` takes long, and is not for the lock
-                alone = self.journal.decide(self.name, partial(self._alone, make, beside))
+                alone = self.journal.decide(self.name, partial(self._alone, make, rows))
                 if alone is not None:
                     events = alone
                     break
             self._step("appended")
-            self.projection.extend(events, self._amended)
+            if any(event.kind == "spec" for event in events):
+                self.projection.extend(events, self._amended)
+            elif events:
+                self.projection.note(events)
             self._step("folded")
             return events
 
-    def _alone(
-        self, make: Make, beside: MakeRow | None, session: Session
-    ) -> tuple[Event, ...] | None:
+    def _alone(self, make: Make, rows: Rows, session: Session) -> tuple[Event, ...] | None:
         """Read what is new, plan and append while nobody else can; None if it would take long."""
         new = list(session.events(after=self.projection.place))
         if any(event.kind in ("amend", "spec") for event in new):
             return None
         self.projection.extend(new, self._amended)
         drafts = make(session.events)
-        return session.append(*drafts, beside=beside) if drafts else ()
+        return session.append(*drafts, **rows) if drafts else ()
 
     def _tried(self, make: Make) -> list[Draft]:
         """What the plan amounts to by what is known, nothing if it cannot be made without reading.
@@ -192,15 +216,25 @@ class Follower:
                 fresh, used = correcting.amended(
                     state, self.read, self._snapshots, through=through, last=last
                 )
-                _ = fresh.learned  # outside the lock
+                self._catch_up(fresh, used)
                 amend = partial(self._amend, fresh, used, through)
                 if not self.journal.decide(self.name, amend):
                     self.follow()  # somebody else was quicker, or has corrected more
 
+    def _catch_up(self, fresh: Projection, used: Reading) -> None:
+        """Take in what others have written meanwhile, outside the lock, until little is left."""
+        for _ in range(MOST_ROUNDS):
+            _ = fresh.learned
+            new = list(self.read(after=fresh.place))
+            if len(new) <= LITTLE or any(event.kind in AGAIN for event in new):
+                return
+            for event in new:
+                fresh.take(event, used)
+
     def _amend(self, fresh: Projection, used: Reading, through: int, session: Session) -> bool:
         """Catch up, and say that the corrections are in effect, while nobody else can write."""
         new = list(session.events(after=fresh.place))
-        if any(event.kind in ("amend", "correct", "spec") for event in new):
+        if any(event.kind in AGAIN for event in new):
             return False
         for event in new:
             fresh.take(event, used)
@@ -208,6 +242,7 @@ class Follower:
         (event,) = session.append(Draft(kind="amend", payload={"through": through}, at=at))
         fresh.take(event, used)
         session.save_snapshot(event.number, fresh.content(), through=through)
+        fresh.handed_over = self.journal.handed_over
         self.projection, self._saved = fresh, event.number
         return True
 
@@ -245,3 +280,8 @@ class Follower:
 def _begun(first: Draft, beside: MakeRow | None, session: Session) -> Event:
     """The first event: the draft, unless somebody else has begun."""
     return next(session.events(), None) or session.append(first, beside=beside)[0]
+
+
+def _none(most: int) -> Iterator[Snapshot]:
+    """No snapshot: everything is read."""
+    return iter(())

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
-from trimtab.arrays import whole
+from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import history as journal
 from trimtab.live.state.decision import id_of
@@ -123,18 +121,19 @@ class Source:
                 return found
             if event.kind == "decide":
                 return journal.state(self.read, event)
-        start: State = self.spec.start.tolist() if number == 0 else self._begun()
+        start: State = self.spec.start_place if number == 0 else self._begun()
         return start
 
     def _begun(self) -> State:
-        start: State = spec_in(journal.event(self.read, 1).payload).start.tolist()
+        start: State = spec_in(journal.event(self.read, 1).payload).start_place
         return start
 
     def _row(self, event: Event, before: State, state: State) -> HistoryRow:
         payload, spec = event.payload, self.spec
         if event.kind == "begin":
             before = state = self._begun()
-        steps = np.abs(np.subtract(state, before))
+        steps = [abs(x - y) for x, y in zip(state, before, strict=True)]
+        prices = [knob.stability.move_cost for knob in spec.knobs]
         placed = event.kind in ("begin", "decide")
         named = state if placed else payload.get("state") if event.kind in PLACES else None
         values = {} if named is None else spec.values(named)
@@ -153,8 +152,8 @@ class Source:
             "reason": payload.get("reason", payload.get("why")),
             "values": values,
             "changed": changed,
-            "moved": float(steps.sum()),
-            "price": float(spec.problem.move_cost @ steps),
+            "moved": sum(steps),
+            "price": sum(p * x for p, x in zip(prices, steps, strict=True)),
             "notes": tuple(payload.get("notes", ())),
             "look": None if look is None else _named(spec, look),
             "told": {name: None if x is None else tuple(x) for name, x in told.items()},

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from trimtab.live.planning import wanted
 from trimtab.live.spec.knob import SAME
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import free_in, room
-from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import TunerState
+
+if TYPE_CHECKING:
+    from trimtab.live.state.learning.learned import Learned
 
 
 @dataclass(frozen=True, kw_only=True)

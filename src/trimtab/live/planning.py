@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.live.state.approval import submitted
 from trimtab.live.state.decision import Reason
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import TOLERANCE, limited
-from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import State, TunerState
+
+if TYPE_CHECKING:
+    from trimtab.live.state.learning.learned import Learned
 
 
 def decide(

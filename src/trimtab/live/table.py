@@ -40,7 +40,7 @@ def observations(spec: Spec, read: Read, into: Spec | None = None) -> Iterator[d
     for event in read():
         payload = event.payload
         if event.kind == "begin":
-            states[event.number] = spec_in(payload).start.tolist()
+            states[event.number] = spec_in(payload).start_place
         elif event.kind == "attach":
             states[event.number] = payload["state"]
         elif event.kind == "decide":

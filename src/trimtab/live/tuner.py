@@ -6,38 +6,39 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from trimtab import __version__
-from trimtab.arrays import whole
 from trimtab.display import displayed
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.clock import stamp, utc
-from trimtab.live.explain import Explanation, explained
 from trimtab.live.follower import Follower, Plan
-from trimtab.live.helping import helping_of, posterior_of
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
+from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
-from trimtab.live.state.configuration import configuration
 from trimtab.live.state.decision import Decision, decision_of, number_of
 from trimtab.live.state.measurement import CONTROL, plain_metrics
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import recorded
 from trimtab.live.state.tuner_state import TunerState
-from trimtab.live.status import Status, status_of
 from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import MakeRow, Read
+from trimtab.live.store.session import MakeHandover, MakeRow, Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
-from trimtab.policies import Policy, restore
+
+if TYPE_CHECKING:  # loaded by those who ask for them: a tell, a pause or an order needs no numerics
+    from trimtab.live.explain import Explanation
+    from trimtab.live.status import Status
+    from trimtab.policies import Policy
 
 
 @displayed
@@ -101,7 +102,6 @@ class Tuner:
         self.name = self.spec.name
         self._actor = None if actor is None else word(actor, "actor")
         seed = whole(seed, "seed", low=0)
-        self.spec.new_policy(seed=seed)  # refuses here what does not go together
         self._shared = isinstance(storage, Journal)
         if isinstance(storage, Journal):
             self._journal = storage
@@ -111,7 +111,7 @@ class Tuner:
         try:
             self._follower = Follower(self.name, self._journal, clock=clock, step=step)
             self._row = row
-            first = None if read_only else self._first(seed, bool(shadow))
+            first = None if read_only else partial(self._first, seed, bool(shadow))
             if not self._follower.begin(first, self._beside(lambda events: None)):
                 raise NotFound(f"there is no tuner {self.name!r} in this store; ask it first")
             if not read_only:
@@ -154,7 +154,10 @@ class Tuner:
         return self._follower.projection
 
     def _first(self, seed: int, shadow: bool) -> Draft:
-        """The event that begins a tuner."""
+        """The event that begins a tuner; what does not go together is refused."""
+        from trimtab.live.state.configuration import configuration
+
+        self.spec.new_policy(seed=seed)
         plain = {"seed": seed, "shadow": shadow, "version": __version__}
         payload = {"spec": recorded(self.spec), **plain}
         payload["configuration"] = json.dumps(configuration(self.spec))
@@ -210,7 +213,9 @@ class Tuner:
             return [("decide", decide(tuner_state, self._projection.learned, client, now))]
 
         with self._follower.turn():
-            events = self._act(plan, actor, fresh=True, answer=self._first_decision)
+            events = self._act(
+                plan, actor, fresh=True, answer=self._first_decision, handover=self._handover
+            )
             if events:
                 event = events[0]
             else:
@@ -247,7 +252,7 @@ class Tuner:
             NotFound: there was no such decision.
             Conflict: something else was told before, and this is no correction.
         """
-        number = number_of(self.name, decision_id)
+        number, memory = number_of(self.name, decision_id), history.Memory()
 
         def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             told = plain_metrics(tuner_state.spec, metrics, count)
@@ -258,7 +263,7 @@ class Tuner:
                     raise InvalidInput(f"arm = {arm!r}: " + (said or "give 'control', or leave it"))
                 told = {CONTROL + name: x for name, x in told.items()}
                 gone = [CONTROL + name for name in gone]
-            known = history.known(tuner_state, number, read, self.name)
+            known = history.known(tuner_state, number, read, self.name, memory)
             return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         def receipt(events: tuple[Event, ...]) -> Receipt:
@@ -367,6 +372,9 @@ class Tuner:
         Raises:
             NotFound: there was no such decision.
         """
+        from trimtab.live.explain import explained
+        from trimtab.live.helping import helping_of, posterior_of
+
         with self._follower.turn():
             self._follower.follow()
             number = self._number(decision_id)
@@ -406,6 +414,8 @@ class Tuner:
     @property
     def policy(self) -> Policy:
         """What was learned up to the last event: a policy of its own, for you to look at."""
+        from trimtab.policies import restore
+
         with self._follower.turn():
             self._follower.follow()
             learned = self._projection.learned.policy
@@ -419,6 +429,8 @@ class Tuner:
 
     def status(self) -> Status:
         """Where the tuner stands."""
+        from trimtab.live.status import status_of
+
         with self._follower.turn():
             self._follower.follow()
             tuner_state, learned = self._projection.tuner_state, self._projection.learned
@@ -434,13 +446,14 @@ class Tuner:
         *,
         fresh: bool = False,
         answer: Callable[[tuple[Event, ...]], Any] = lambda events: None,
+        handover: MakeHandover | None = None,
     ) -> tuple[Event, ...]:
         """The events that a plan amounts to, appended; none if there is nothing to do.
 
         `answer` is what the verb answers when these events are appended.
         """
         signed, beside = self._signed(actor, why), self._beside(answer)
-        return self._follower.act(plan, signed, fresh=fresh, beside=beside)
+        return self._follower.act(plan, signed, fresh=fresh, beside=beside, handover=handover)
 
     def _beside(self, answer: Callable[[tuple[Event, ...]], Any]) -> MakeRow | None:
         """What gives the row that is written with events, by what the verb answers then."""
@@ -459,6 +472,10 @@ class Tuner:
         if decision_id == "last" and newest:
             return newest
         return number_of(self.name, decision_id)
+
+    def _handover(self, events: tuple[Event, ...]) -> bytes | None:
+        """What was learned, if the decision to be appended comes after a look."""
+        return self._projection.handover() if "look" in events[0].payload else None
 
     def _first_decision(self, events: tuple[Event, ...]) -> Decision:
         """The decision that is about to be appended."""

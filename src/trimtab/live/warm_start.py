@@ -10,9 +10,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
-from trimtab.arrays import real
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import shown
+from trimtab.live.spec.faults import real, shown
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.measurement import MOST, lesson_of
 from trimtab.live.store.event import Draft, canonical
@@ -78,7 +77,7 @@ def _observations(
         try:
             if metric not in known:
                 raise InvalidInput(f"{metric!r} is no metric; {suggestion(str(metric), known)}")
-            state = spec.state({k.name: _number(columns, k.name, row) for k in spec.knobs})
+            state = spec.place({k.name: _number(columns, k.name, row) for k in spec.knobs})
             noise = _number(columns, "noise", row) if "noise" in columns else nan
             mean = _float(value, "value")
             if metric not in objectives or isnan(mean):
@@ -89,12 +88,13 @@ def _observations(
             count = _number(columns, "count", row) if "count" in columns else 1
             if not isinstance(count, int) or not 1 <= count <= MOST:
                 raise InvalidInput(f"count = {count:g}; give a whole number from 1 to {MOST:,}")
+            i = objectives.index(metric)
+            spec.objectives[i].loss(mean)  # refuses mistaken units
             losses, counts = lesson_of(spec, {metric: [mean, sem, count]})
         except InvalidInput as error:
             raise InvalidInput(f"row {row + 1} of the table: {error}") from None
-        i = objectives.index(metric)
         if not isnan(losses[i]):
-            yield tuple(state.tolist()), i, float(losses[i]), int(counts[i])
+            yield tuple(state), i, losses[i], counts[i]
 
 
 def _number(columns: Mapping[str, list[Any]], name: str, row: int) -> float:

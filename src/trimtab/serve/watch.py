@@ -16,14 +16,15 @@ from trimtab.live.store.faults import Unavailable
 from trimtab.serve.problems import Refused
 from trimtab.serve.tables import Tables
 
+SHARE = 4  # of all listeners, one token may have a quarter
 MOST_AT_ONCE = 500  # names in one statement
 
 
 class Listener:
     """Somebody who waits for events of some tuners; use it as a context."""
 
-    def __init__(self, watch: Watch, names: Iterable[str]) -> None:
-        self.names = frozenset(names)
+    def __init__(self, watch: Watch, names: Iterable[str], who: str) -> None:
+        self.names, self.who = frozenset(names), who
         self._watch = watch
         self._event = asyncio.Event()
         self._news: dict[str, int] = {}
@@ -60,18 +61,21 @@ class Watch:
         self._loop: asyncio.AbstractEventLoop | None = None
         self.closing = False
 
-    def listen(self, names: Iterable[str]) -> Listener:
-        """A listener for these tuners.
+    def listen(self, names: Iterable[str], who: str) -> Listener:
+        """A listener for these tuners, by a token.
 
         Raises:
-            Refused: there are too many listeners.
+            Refused: there are too many listeners, or too many by this token.
         """
+        wait = {"retry-after": "10"}
         if len(self.listeners) >= self._most:
-            wait = {"retry-after": "10"}
             raise Refused(
                 503, f"{self._most:,} connections listen already; ask another replica", wait
             )
-        return Listener(self, names)
+        most = max(self._most // SHARE, 1)
+        if sum(each.who == who for each in self.listeners) >= most:
+            raise Refused(429, f"{most:,} connections of this token listen already", wait)
+        return Listener(self, names, who)
 
     def touch(self) -> None:
         """Look now: this process has written something. Any thread may call it."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import InvalidInput
-from trimtab.model import bases
-from trimtab.model.bases import Basis
-from trimtab.model.bases.registry import BASES
-from trimtab.model.graph import Graph
-from trimtab.model.problem import POWERS, Problem
+
+if TYPE_CHECKING:  # the numerics are for those who build something
+    from trimtab.model.bases import Basis
 
 WIDEST_QUADRATIC = 10  # knobs of an objective up to which "auto" learns products: 66 features
+POWERS = 6  # of a knob with a prior; `model.problem.POWERS` is the same
 BENDS = ((6, POWERS), (100, 4))  # up to 6 knobs each has POWERS powers, up to 100 four; 2 beyond
 PROOF = frozenset(
     {"delta", "radius", "reg", "factor_norm"}
@@ -75,6 +72,9 @@ class BasisChoice:
 
     def build(self) -> Basis:
         """The basis itself."""
+        from trimtab.model import bases
+        from trimtab.model.bases.registry import BASES
+
         if self.kind == "linear":
             return bases.Linear(intercept=True)
         if self.kind == "polynomial":
@@ -96,8 +96,16 @@ class BasisChoice:
             return int(self.options.get("dim", 50))
         if self.kind in KINDS:
             return 1 + self.powers * knobs + knobs * (knobs - 1) // 2
+        from trimtab.model.graph import Graph
+        from trimtab.model.problem import Problem
+
         one = Problem(Graph.from_scopes([range(knobs)], knobs=knobs), basis=self.build())
         return int(one.dims[0])
+
+    @property
+    def has_norm(self) -> bool:
+        """Whether `norm` is known."""
+        return self.kind in KINDS and self.kind != "fourier"
 
     def norm(self, knobs: int) -> float | None:
         """The longest parameter of a loss that stays in [0, 1], or a bound on it; None if unknown.
@@ -112,8 +120,10 @@ class BasisChoice:
         >>> round(BasisChoice(kind="quadratic").norm(1), 3)  # 1 - 4 x + 4 x^2: sqrt(33 * 3)
         9.95
         """
-        if self.kind == "fourier" or self.kind not in KINDS:
+        if not self.has_norm:
             return None
+        import numpy as np
+
         degree = {"linear": 1, "polynomial": self.degree}.get(self.kind, self.powers)
         worst = np.polynomial.Chebyshev.basis(degree, domain=[0.0, 1.0])
         powers = np.asarray(worst.convert(kind=np.polynomial.Polynomial).coef[1:], np.float64) / 2.0

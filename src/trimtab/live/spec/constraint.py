@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import isfinite, isnan, nan
 from typing import Any, Literal
 
-from trimtab.arrays import real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.expression import (
     COMPARISONS,
@@ -18,6 +17,7 @@ from trimtab.live.spec.expression import (
     parse,
     run,
 )
+from trimtab.live.spec.faults import real
 
 Kind = Literal["guardrail", "signal"]
 SAFETY = 0.975  # the confidence with which looks keep a guardrail

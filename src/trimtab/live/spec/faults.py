@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from trimtab.errors import InvalidInput
@@ -61,3 +62,35 @@ def shown(value: Any) -> str:
     except (ValueError, RecursionError):  # more digits, or deeper nested, than Python prints
         return f"a {type(value).__name__} too large to print"
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def real(value: Any, name: str) -> float:
+    """Any real number that a float can hold, as one; NaN and the infinities are left to the caller.
+
+    >>> real(3, "latency")
+    3.0
+
+    Raises:
+        InvalidInput: no number, or one that no float can hold.
+    """
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            raise InvalidInput(f"{name} is too large for a float; check its unit") from None
+    raise InvalidInput(f"{name} is a {type(value).__name__}; give a number")
+
+
+def whole(value: Any, name: str, *, low: int) -> int:
+    """A whole number, at least `low`.
+
+    Raises:
+        InvalidInput: another number, or none.
+    """
+    x = real(value, name)
+    if x != x // 1:  # NaN and the infinities as well
+        raise InvalidInput(f"{name} = {value!r}; give a whole number")
+    n = int(value)  # exact, however large
+    if n < low:
+        raise InvalidInput(f"{name} = {n}; it must be at least {low}")
+    return n

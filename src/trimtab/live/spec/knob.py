@@ -7,9 +7,9 @@ from functools import cached_property
 from math import exp, inf, isfinite, log
 from typing import Any, Literal
 
-from trimtab.arrays import real
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.duration import Duration
+from trimtab.live.spec.faults import real
 
 Scale = Literal["linear", "log", "integer"]
 LEAST_RANGE = 1e-9  # of the size of its ends: else the range has too few floats in it

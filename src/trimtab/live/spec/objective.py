@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any, Literal
 
-from trimtab.arrays import real
 from trimtab.errors import InvalidInput
+from trimtab.live.spec.faults import real
 from trimtab.live.spec.knob import LEAST_RANGE
 
 HOUR = "hour"  # the covariate that need not be told: it is the time of the tell

@@ -259,6 +259,6 @@ def _check_features(parts: Mapping[str, Any], faults: list[Fault]) -> None:
             faults.append(Fault(path, text, structural=False))
         if parts["policy"].recommended:
             continue
-        if objective.norm is None and basis.norm(1) is None:
+        if objective.norm is None and not basis.has_norm:
             text = f".norm: it is missing; with basis.kind = {basis.kind!r} no default is known"
             faults.append(Fault(path, text, structural=False))

@@ -8,13 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-
-from trimtab.arrays import Array, ArrayLike, read_only, vector
 from trimtab.display import displayed
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
@@ -24,11 +21,14 @@ from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.faults import Fault, refuse
 from trimtab.live.spec.knob import Knob
 from trimtab.live.spec.objective import HOUR, Objective
-from trimtab.live.spec.problem_and_policy import Beliefs, beliefs_of, policy_of, problem_of
 from trimtab.live.spec.reader import beside, parts_of, tables_of, text_of
-from trimtab.model.problem import Problem
-from trimtab.policies import Policy
 from trimtab.registry import suggestion
+
+if TYPE_CHECKING:  # the numerics are loaded by those who learn: not by a tell or a pause
+    from trimtab.arrays import Array, ArrayLike
+    from trimtab.live.spec.problem_and_policy import Beliefs
+    from trimtab.model.problem import Problem
+    from trimtab.policies import Policy
 
 Mode = Literal["auto", "approve"]
 VALUES = ("low", "high", "weight", "noise", "norm")  # of an objective: what its losses are worth
@@ -223,11 +223,15 @@ class Spec:
     @cached_property
     def problem(self) -> Problem:
         """The problem in normalised units: knobs in [0, 1], losses 0 (best) to 1 (worst)."""
+        from trimtab.live.spec.problem_and_policy import problem_of
+
         return problem_of(self.knobs, self.objectives, self.resolved_basis)
 
     @cached_property
     def beliefs(self) -> Beliefs:
         """Noise, norms and ridge parameters of the objectives, in units of loss."""
+        from trimtab.live.spec.problem_and_policy import beliefs_of
+
         return beliefs_of(self.objectives, self.resolved_basis, self.policy)
 
     def scope(self, constraint: Constraint) -> list[int]:
@@ -243,6 +247,8 @@ class Spec:
         Raises:
             InvalidInput: this policy does not go with this problem.
         """
+        from trimtab.live.spec.problem_and_policy import policy_of
+
         return policy_of(self.problem, self.policy, self.beliefs, start=self.start, seed=seed)
 
     # Between the user's units and arrays.
@@ -250,7 +256,16 @@ class Spec:
     @cached_property
     def start(self) -> Array:
         """The start values as a state: (k,), read-only."""
-        return read_only(np.array([knob.normalise(knob.start) for knob in self.knobs]))
+        import numpy as np
+
+        from trimtab.arrays import read_only
+
+        return read_only(np.array(self.start_place))
+
+    @property
+    def start_place(self) -> list[float]:
+        """The start values as a state, a plain list."""
+        return [knob.normalise(knob.start) for knob in self.knobs]
 
     def state(self, values: Mapping[str, float]) -> Array:
         """Values of all knobs, by name and in their units, as a state: (k,).
@@ -258,6 +273,12 @@ class Spec:
         Raises:
             InvalidInput: an unknown or missing knob, or a value out of its range.
         """
+        import numpy as np
+
+        return np.array(self.place(values))
+
+    def place(self, values: Mapping[str, float]) -> list[float]:
+        """The same as a plain list."""
         names = [knob.name for knob in self.knobs]
         for name in values:
             if name not in names:
@@ -265,7 +286,7 @@ class Spec:
         for name in names:
             if name not in values:
                 raise InvalidInput(f"the value of {name} is missing; give one for every knob")
-        return np.array([knob.normalise(values[knob.name]) for knob in self.knobs])
+        return [knob.normalise(values[knob.name]) for knob in self.knobs]
 
     def values(self, state: ArrayLike) -> dict[str, float]:
         """The values of all knobs at a state, by name and in their units.
@@ -273,8 +294,13 @@ class Spec:
         Raises:
             InvalidInput: the state is none of the problem's.
         """
-        s = vector(state, len(self.knobs), "state", "knob")
-        return {knob.name: knob.value(u) for knob, u in zip(self.knobs, s.tolist(), strict=True)}
+        given: Any = state
+        plain = isinstance(given, list) and all(isinstance(u, float) for u in given)
+        if not plain or len(given) != len(self.knobs) or not all(map(isfinite, given)):
+            from trimtab.arrays import vector
+
+            given = vector(state, len(self.knobs), "state", "knob").tolist()
+        return {knob.name: knob.value(u) for knob, u in zip(self.knobs, given, strict=True)}
 
     def losses(self, measured: Mapping[str, float]) -> Array:
         """Measurements of objectives, by name and in their units, as losses: (m,).
@@ -284,6 +310,8 @@ class Spec:
         Raises:
             InvalidInput: a measurement that is no number, or out of all proportion.
         """
+        import numpy as np
+
         return np.array([each.loss(measured.get(each.name, nan)) for each in self.objectives])
 
 

@@ -71,7 +71,7 @@ def merged(tuner_state: TunerState, values: Mapping[str, float]) -> State:
     if not isinstance(values, Mapping):
         raise InvalidInput("values: give a dict, knob by knob")
     now = spec.values(here)
-    state = spec.state(now | dict(values)).tolist()
+    state = spec.place(now | dict(values))
     return [
         x if knob.name in values and values[knob.name] != now[knob.name] else y
         for knob, x, y in zip(spec.knobs, state, here, strict=True)

@@ -8,19 +8,17 @@ much the two differ at the deployed state is what the tuner is worth now.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan, nan
 
-import numpy as np
-
-from trimtab.arrays import Array, Ints
 from trimtab.live.state.covariates import Adjustment, values
 from trimtab.live.state.learning.lessons import Covaried, Lesson, Revise
-from trimtab.live.state.measurement import CONTROL, Plain, lesson_of
+from trimtab.live.state.measurement import CONTROL, Plain, lesson_of, weighted
 from trimtab.live.state.tuner_state import State, Trial, TunerState
 
 
 def learnable(
     tuner_state: TunerState, trial: Trial, state: State, fresh: Mapping[str, Plain], at: int
-) -> tuple[Array, Ints, tuple[Covaried, ...]]:
+) -> tuple[list[float], list[int], tuple[Covaried, ...]]:
     """Losses (m,), NaN where there is nothing to learn yet, and how many rounds each stands for.
 
     Also what was told of the losses from which covariates were taken out.
@@ -37,20 +35,20 @@ def learnable(
     losses, counts = lesson_of(tuner_state.spec, fresh)
     covaried: list[Covaried] = []
     for i, objective in enumerate(tuner_state.spec.objectives):
-        if objective.covariates and not np.isnan(losses[i]):
+        if objective.covariates and not isnan(losses[i]):
             z = values(objective.covariates, trial.told, at)
             known = tuner_state.adjustments
             if z is None:  # without it nobody knows what the knobs have done
-                losses[i] = np.nan
+                losses[i] = nan
                 continue
             if objective.name not in known:
                 known[objective.name] = Adjustment(list(objective.covariates))
-            loss = float(losses[i])
-            gamma, far = known[objective.name].learn(z, loss, trial.epoch)
-            losses[i] = loss - gamma @ far
-            covaried.append(Covaried(i, loss, far.tolist()))
+            gamma, far = known[objective.name].learn(z, losses[i], trial.epoch)
+            covaried.append(Covaried(i, losses[i], far.tolist()))
+            losses[i] = covaried[-1].without(gamma.tolist())
     if trial.awaited:  # what was not told yet may still come
-        counts[[each.name not in fresh for each in tuner_state.spec.objectives]] = 0
+        names = [each.name for each in tuner_state.spec.objectives]
+        counts = [n if name in fresh else 0 for n, name in zip(counts, names, strict=True)]
     return losses, counts, tuple(covaried)
 
 
@@ -65,7 +63,7 @@ def revised(tuner_state: TunerState, covaried: tuple[Covaried, ...]) -> list[Les
 
 def _paired(
     tuner_state: TunerState, trial: Trial, state: State, fresh: Mapping[str, Plain]
-) -> tuple[Array, Ints]:
+) -> tuple[list[float], list[int]]:
     spec = tuner_state.spec
     new = {name.removeprefix(CONTROL) for name in fresh}
     told = {name: x for name, x in trial.told.items() if x is not None}
@@ -73,16 +71,17 @@ def _paired(
     both = {each.name for each in spec.objectives} & told.keys() & other.keys() & new
     losses, counts = lesson_of(spec, {name: told[name] for name in both})
     control, rounds = lesson_of(spec, {name: other[name] for name in both})
-    gaps = losses - control
-    if state == tuner_state.state and not np.isnan(gaps).any():
-        _contrast(tuner_state, -float(spec.problem.weights @ gaps))
+    gaps = [y - c for y, c in zip(losses, control, strict=True)]
+    if state == tuner_state.state and not any(map(isnan, gaps)):
+        _contrast(tuner_state, -weighted(spec, gaps))
+    counts = [min(pair) for pair in zip(counts, rounds, strict=True)]
     for i, objective in enumerate(spec.objectives):
-        if not np.isnan(gaps[i]):
-            losses[i] = gaps[i] + tuner_state.levels.setdefault(objective.name, float(control[i]))
-    counts = np.minimum(counts, rounds)
-    if trial.awaited:
-        counts[np.isnan(gaps)] = 0
-    return np.where(np.isnan(gaps), np.nan, losses), counts
+        if isnan(gaps[i]):
+            losses[i] = nan
+            counts[i] = 0 if trial.awaited else counts[i]
+        else:
+            losses[i] = gaps[i] + tuner_state.levels.setdefault(objective.name, control[i])
+    return losses, counts
 
 
 def _contrast(tuner_state: TunerState, better: float) -> None:

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import cos, pi, sin
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from trimtab.arrays import Array
 from trimtab.live.spec.objective import HOUR
+
+if TYPE_CHECKING:  # loaded where there are covariates
+    from trimtab.arrays import Array
 
 FIRST = 4  # losses at which they are learned again first, and then at twice as many
 HARMONICS = 2  # cycles a day that are told apart
@@ -48,6 +48,8 @@ class Adjustment:
 
     def learn(self, z: Sequence[float], y: float, epoch: int) -> tuple[Array, Array]:
         """Learn from a loss and its covariates; gamma as of before, and z - z0."""
+        import numpy as np
+
         x = np.array(z)
         if not self.origin:
             p = len(z)
@@ -65,6 +67,8 @@ class Adjustment:
 
     def effect(self) -> Array:
         """gamma, (p,)."""
+        import numpy as np
+
         table = np.array(self.products)
         A, b, total = table[:-1, :-1], table[:-1, -1], float(table[-1, -1])
         freedom = self.count - self.epochs
@@ -79,6 +83,8 @@ class Adjustment:
         return np.asarray(gamma)
 
     def _learn(self, x: Array, y: float, epoch: int) -> None:
+        import numpy as np
+
         far = x - np.array(self.origin)
         self.squares = (np.array(self.squares) + far**2).tolist()
         self.count += 1

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import inf
+from math import inf, isnan
 
-import numpy as np
-
-from trimtab.arrays import Array, Ints
 from trimtab.live.state.learning.lessons import Lesson, Watch
-from trimtab.live.state.measurement import Plain, Told
+from trimtab.live.state.measurement import Plain, Told, weighted
 from trimtab.live.state.tuner_state import (
     APART,
     MOST_GOOD,
@@ -84,13 +81,13 @@ def remember_good(tuner_state: TunerState, state: State) -> None:
     tuner_state.good = good
 
 
-def credit(tuner_state: TunerState, state: State, losses: Array, counts: Ints) -> None:
+def credit(tuner_state: TunerState, state: State, losses: list[float], counts: list[int]) -> None:
     """Add what was told of a good state to its known loss, if all objectives were told."""
     good = next((each for each in tuner_state.good if each.state == state), None)
-    if good is not None and not np.isnan(losses).any():
-        rounds = int(counts.min())
+    if good is not None and not any(map(isnan, losses)):
+        rounds = min(counts)
         good.count += rounds
-        good.total += rounds * float(tuner_state.spec.problem.weights @ losses)
+        good.total += rounds * weighted(tuner_state.spec, losses)
 
 
 def best_good(tuner_state: TunerState) -> Good | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import Conflict, NotFound
@@ -25,6 +25,15 @@ class Known:
     late: dict[str, Any] | None  # what a tell must carry along if the tuner_state has let go of it
 
 
+@dataclass(slots=True)
+class Memory:
+    """What was told of an old decision, as far as events were read."""
+
+    place: Event | None = None  # the last one
+    told: Told = field(default_factory=dict)
+    answered: bool = False
+
+
 def event(read: Read, number: int) -> Event:
     """The event with this number.
 
@@ -43,12 +52,21 @@ def state(read: Read, decision: Event) -> State:
     if "state" not in decision.payload:
         source = event(read, decision.payload["since"])
     payload = source.payload
-    found: State = spec_in(payload).start.tolist() if source.kind == "begin" else payload["state"]
+    found: State = spec_in(payload).start_place if source.kind == "begin" else payload["state"]
     return found
 
 
-def known(tuner_state: TunerState, number: int, read: Read, tuner: str) -> Known:
+def known(
+    tuner_state: TunerState, number: int, read: Read, tuner: str, memory: Memory | None = None
+) -> Known:
     """A decision by its number, looked up in the journal if it is an old one.
+
+    Args:
+        tuner_state: knows the newest decisions.
+        number: of the decision's event.
+        read: reads the tuner's events.
+        tuner: whose.
+        memory: of the last time it was looked up; what comes later is read only.
 
     Raises:
         NotFound: that was no decision.
@@ -60,12 +78,13 @@ def known(tuner_state: TunerState, number: int, read: Read, tuner: str) -> Known
     found = event(read, number) if 1 <= number < oldest else None
     if found is None or found.kind != "decide":
         raise NotFound(f"there is no decision {id_of(tuner, number)}; use the id that ask gave")
-    told: Told = {}
-    answered = False
-    for later in read(after=found):
+    memory = memory or Memory()
+    for later in read(after=memory.place or found):
+        memory.place = later
         if later.kind in ("tell", "correct") and later.payload["decision"] == number:
-            told |= later.payload["metrics"]
-            answered = True
+            memory.told |= later.payload["metrics"]
+            memory.answered = True
+    told = dict(memory.told)
     payload = found.payload
     late = {
         "round": payload["round"],
@@ -73,7 +92,7 @@ def known(tuner_state: TunerState, number: int, read: Read, tuner: str) -> Known
         "settling": payload.get("settling", False),
         "told": told,
     }
-    return Known(number, told, answered, late)
+    return Known(number, told, memory.answered, late)
 
 
 def differs(old: Spec, new: Spec) -> bool:

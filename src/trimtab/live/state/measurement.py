@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import floor, isinf, isnan, nan
+from collections.abc import Mapping, Sequence
+from math import floor, inf, isinf, isnan, nan
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from trimtab.arrays import Array, Ints, real
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import shown
+from trimtab.live.spec.faults import real, shown
 from trimtab.live.spec.objective import Objective
 from trimtab.live.spec.spec import Spec
 from trimtab.registry import suggestion
@@ -50,7 +48,9 @@ def plain_metrics(spec: Spec, metrics: Mapping[str, Any], count: Any) -> dict[st
                 raise InvalidInput(f"count has {name!r}, metrics has not; count what is told")
     else:
         _count(count, "count")
-    spec.losses({name: mean for name, (mean, _, _) in told.items()})  # refuses mistaken units
+    for objective in spec.objectives:
+        if objective.name in told:
+            objective.loss(told[objective.name][0])  # refuses mistaken units
     return told
 
 
@@ -70,7 +70,7 @@ def _mean(name: str, given: Any) -> tuple[float | None, float | None]:
         raise InvalidInput(f"{name} = {mean:g}; at most {LARGEST:g} either way: check its unit")
     if error is not None:
         error = real(error, f"the standard error of {name}")
-        if not 0.0 < error < np.inf:
+        if not 0.0 < error < inf:
             raise InvalidInput(
                 f"the standard error of {name} = {error:g}; it must be above 0: leave it out if it "
                 "is not known"
@@ -85,7 +85,7 @@ def _mean(name: str, given: Any) -> tuple[float | None, float | None]:
 
 def _count(value: Any, name: str) -> int:
     """A whole number of rounds."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not 1 <= value <= MOST:
         raise InvalidInput(
             f"count of {name} = {shown(value)}; give a whole number from 1 to {MOST:,}"
@@ -93,15 +93,14 @@ def _count(value: Any, name: str) -> int:
     return int(value)
 
 
-def lesson_of(spec: Spec, told: Mapping[str, Plain]) -> tuple[Array, Ints]:
+def lesson_of(spec: Spec, told: Mapping[str, Plain]) -> tuple[list[float], list[int]]:
     """Losses (m,), NaN where there is nothing to learn, and how many rounds each stands for.
 
     A mean with a standard error counts as (noise / sem)^2 measurements, rounded down, if
     the spec knows the noise; one that is worth less than a single measurement is not learned
     from. Otherwise its count counts.
     """
-    losses = np.full(len(spec.objectives), nan)
-    counts = np.ones(len(spec.objectives), np.int64)
+    losses, counts = [nan] * len(spec.objectives), [1] * len(spec.objectives)
     for i, objective in enumerate(spec.objectives):
         if objective.name not in told:
             continue
@@ -112,6 +111,17 @@ def lesson_of(spec: Spec, told: Mapping[str, Plain]) -> tuple[Array, Ints]:
         if count >= 1:
             losses[i], counts[i] = measured_loss(objective, mean), count
     return losses, counts
+
+
+def weighted(spec: Spec, losses: Sequence[float]) -> float:
+    """The losses of all objectives as one."""
+    return sum(each.weight * y for each, y in zip(spec.objectives, losses, strict=True))
+
+
+def rounds_of(losses: Sequence[float], counts: Sequence[int]) -> int:
+    """How many rounds have passed with these losses, as the policy's clock counts them."""
+    observed = [n for y, n in zip(losses, counts, strict=True) if not isnan(y)]
+    return max(observed, default=min(max(counts), 1))
 
 
 def measured_loss(objective: Objective, value: float) -> float:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import json
 import warnings
-import zipfile
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, Self
-
-import numpy as np
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.spec import Spec
-from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state import packing
 from trimtab.live.state.learning.lessons import Lesson
 from trimtab.live.state.reducer import Reading, apply, begun, replays
 from trimtab.live.state.tuner_state import TunerState
@@ -23,10 +19,15 @@ from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Read
 from trimtab.live.store.snapshot_table import Snapshot
 
-FORMAT = 5  # of snapshots; another one is not used, and events are replayed instead
+if TYPE_CHECKING:  # loaded by who wants to know what was learned
+    from trimtab.live.state.learning.learned import Learned
+
+FORMAT = 6  # of snapshots; another one is not used, and events are replayed instead
+UNUSABLE = (InvalidInput, ValueError, KeyError, TypeError)  # what a snapshot may lead to
 # What an event that no tuner has written may lead to.
 FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 Amend = Callable[[TunerState, Event], "Projection"]  # after an event that replays
+Again = Callable[[TunerState, int], "Learned"]  # what was learned up to an event, from the first on
 
 MOST_PENDING = 10_000  # lessons that wait for the policy
 
@@ -34,19 +35,28 @@ MOST_PENDING = 10_000  # lessons that wait for the policy
 class Projection:
     """What a journal says of a tuner, in this process. The same events give the same projection.
 
-    The tuner_state is always up to the last event read. Lessons wait until somebody wants to know
-    what was learned: who only tells never solves anything.
+    Nothing is done before somebody wants to know. Events that this process has appended wait until
+    the tuner_state is wanted, and lessons until what was learned is: who only tells never solves
+    anything, and loads no numerics.
     """
 
     def __init__(
-        self, tuner_state: TunerState, learned: Learned, spec: Spec, at: Event | Snapshot
+        self,
+        tuner_state: TunerState,
+        learned: Callable[[], Learned],
+        spec: Spec,
+        at: Event | Snapshot,
     ) -> None:
-        self.tuner_state = tuner_state
-        self._learned = learned
+        self._tuner_state = tuner_state
+        self._make = learned
+        self._learned: Learned | None = None
         self._spec = spec  # of the first event
         self._at = at
+        self._waiting: deque[Event] = deque()  # up to `at`, not in the tuner_state yet
         self._pending: deque[tuple[int, Lesson]] = deque()  # with their events
         self._whole = True  # whether no change was left half done, by Ctrl-C for example
+        self._looked: tuple[Event, Spec] | None = None  # the last decision after a look, and rules
+        self.handed_over: Callable[[Event], bytes | None] = lambda event: None
 
     @classmethod
     def begun(cls, event: Event, reading: Reading | None = None) -> Self:
@@ -55,23 +65,66 @@ class Projection:
             tuner_state = begun(event, reading or Reading())
         except FOREIGN as error:
             raise foreign(event, error) from error
-        return cls(
-            tuner_state, Learned.new(tuner_state.spec, tuner_state.seed), tuner_state.spec, event
-        )
+        spec = tuner_state.spec
+        return cls(tuner_state, partial(_new, spec, tuner_state.seed), spec, event)
+
+    @property
+    def tuner_state(self) -> TunerState:
+        """The tuner_state after the last event."""
+        while self._waiting:
+            self._apply(self._waiting[0], Reading())
+            self._waiting.popleft()
+        return self._tuner_state
 
     @property
     def learned(self) -> Learned:
         """What was learned, all lessons included."""
+        name = self.tuner_state.spec.name
+        if self._pending:
+            self._take_over()
+        learned = self._learned
+        if learned is None:
+            learned = self._learned = self._make()
         if self._pending:
             self._whole = False  # until nothing can interrupt it any more
             while self._pending:
                 number, lesson = self._pending.popleft()
                 try:
-                    self._learned.apply(lesson)
+                    learned.apply(lesson)
                 except (ArithmeticError, ValueError) as error:
-                    raise _unlearnable(self.tuner_state.spec.name, number, error) from error
+                    raise _unlearnable(name, number, error) from error
             self._whole = True
-        return self._learned
+        return learned
+
+    def _take_over(self) -> None:
+        """Take what was learned before the last look of others, if they have handed it over.
+
+        So of many processes one looks, and the others need not. Lessons before it are done with.
+        """
+        looked, self._looked = self._looked, None
+        if looked is None or self._pending[0][0] >= looked[0].number:
+            return
+        event, rules = looked
+        content = self.handed_over(event)
+        if content is None:
+            return
+        try:
+            plain = packing.plain_of(content)
+            if plain["format"] != FORMAT:
+                return
+            learned = _unpacked(self._spec, rules, plain["learned"], content)
+        except UNUSABLE:
+            return
+        self._whole = False
+        while self._pending and self._pending[0][0] < event.number:
+            self._pending.popleft()
+        self._learned = learned
+        self._whole = True
+
+    def handover(self) -> bytes:
+        """What was learned up to the last event, for others to take over."""
+        learned = self.learned
+        return packing.packed({"format": FORMAT, "learned": learned.plain()}, learned.arrays())
 
     # Reading.
 
@@ -94,7 +147,7 @@ class Projection:
         for event in events:
             if self.replays(event):
                 fresh = amend(self.tuner_state, event)
-                vars(self).update(vars(fresh))
+                vars(self).update(vars(fresh) | {"handed_over": self.handed_over})
             else:
                 self.take(event)
 
@@ -111,16 +164,27 @@ class Projection:
         Raises:
             Damaged: it is intact, but nothing that a tuner of this version has written.
         """
-        self._whole = False
-        try:
-            lessons = apply(self.tuner_state, event, reading or Reading())
-            self._pending.extend((event.number, lesson) for lesson in lessons)
-        except FOREIGN as error:
-            raise foreign(event, error) from error
+        _ = self.tuner_state  # what comes before it
+        self._apply(event, reading or Reading())
         self._at = event
-        self._whole = True
         if len(self._pending) >= MOST_PENDING:
             _ = self.learned
+
+    def note(self, events: Sequence[Event]) -> None:
+        """Take in the next events, which this process has appended, when somebody wants to know."""
+        self._waiting.extend(events)
+        self._at = events[-1]
+
+    def _apply(self, event: Event, reading: Reading) -> None:
+        self._whole = False
+        try:
+            lessons = apply(self._tuner_state, event, reading)
+            self._pending.extend((event.number, lesson) for lesson in lessons)
+            if event.kind == "decide" and "look" in event.payload:
+                self._looked = event, self._tuner_state.spec
+        except FOREIGN as error:
+            raise foreign(event, error) from error
+        self._whole = True
 
     # Snapshots.
 
@@ -130,51 +194,74 @@ class Projection:
         return self.tuner_state.number
 
     def content(self) -> bytes:
-        """The projection as plain arrays; nothing in it is ever executed."""
+        """The projection packed; nothing in it is ever executed."""
         rest = {
             "format": FORMAT,
             "spec": self._spec.to_dict(),
             "learned": self.learned.plain(),
             "tuner_state": self.tuner_state.plain(),
         }
-        arrays: dict[str, Any] = {
-            name: np.asarray(value) for name, value in self.learned.arrays().items()
-        }
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, rest=np.asarray(json.dumps(rest)), **arrays)
-        return buffer.getvalue()
+        return packing.packed(rest, self.learned.arrays())
 
     @classmethod
-    def from_snapshot(cls, snapshot: Snapshot) -> Self | None:
-        """The projection that a snapshot saw, or None with a warning if it cannot be used."""
+    def from_snapshot(cls, snapshot: Snapshot, again: Again | None = None) -> Self | None:
+        """The projection that a snapshot saw, or None with a warning if it cannot be used.
+
+        Args:
+            snapshot: with a checksum that was right.
+            again: if given, what was learned is unpacked when somebody wants to know it; if that
+                cannot be used then, this gives it.
+        """
         try:
-            with np.load(io.BytesIO(snapshot.content), allow_pickle=False) as archive:
-                saved = {name: archive[name] for name in archive.files}
-            rest = json.loads(str(saved.pop("rest")))
+            rest = packing.plain_of(snapshot.content)
             if rest["format"] != FORMAT:
                 raise InvalidInput(f"it has format {rest['format']}, not {FORMAT}")
-            arrays = {name: x.item() if x.ndim == 0 else x for name, x in saved.items()}
-            spec, tuner_state = (
-                Spec.from_dict(rest["spec"]),
-                TunerState.from_plain(rest["tuner_state"]),
-            )
-            learned = Learned.from_plain(spec, tuner_state.spec, rest["learned"], arrays)
-            return cls(tuner_state, learned, spec, snapshot)
-        except (
-            InvalidInput,
-            ValueError,
-            KeyError,
-            TypeError,
-            OSError,
-            zipfile.BadZipFile,
-        ) as error:
-            warnings.warn(
-                f"the snapshot at event {snapshot.number} cannot be used ({error}); all events are "
-                "replayed instead",
-                SnapshotIgnored,
-                stacklevel=2,
-            )
+            spec = Spec.from_dict(rest["spec"])
+            tuner_state = TunerState.from_plain(rest["tuner_state"])
+            unpack = partial(_unpacked, spec, tuner_state.spec, rest["learned"], snapshot.content)
+            found = cls(tuner_state, unpack, spec, snapshot)
+            if again is None:
+                _ = found.learned
+            else:
+                found._make = partial(_unpacked_or, unpack, partial(again, tuner_state), snapshot)
+            return found
+        except UNUSABLE as error:
+            _ignore(snapshot, error)
             return None
+
+
+def _new(spec: Spec, seed: int) -> Learned:
+    """What is learned before the first lesson."""
+    from trimtab.live.state.learning.learned import Learned
+
+    return Learned.new(spec, seed)
+
+
+def _unpacked(spec: Spec, rules: Spec, plain: dict[str, Any], content: bytes) -> Learned:
+    """What was learned when the snapshot was taken."""
+    from trimtab.live.state.learning.learned import Learned
+
+    return Learned.from_plain(spec, rules, plain, packing.arrays_of(content))
+
+
+def _unpacked_or(
+    unpack: Callable[[], Learned], again: Callable[[int], Learned], snapshot: Snapshot
+) -> Learned:
+    """The same, from the first event on if the snapshot cannot be used."""
+    try:
+        return unpack()
+    except UNUSABLE as error:
+        _ignore(snapshot, error)
+        return again(snapshot.number)
+
+
+def _ignore(snapshot: Snapshot, error: Exception) -> None:
+    warnings.warn(
+        f"the snapshot at event {snapshot.number} cannot be used ({error}); all events are "
+        "replayed instead",
+        SnapshotIgnored,
+        stacklevel=3,
+    )
 
 
 def _unlearnable(tuner: str, number: int, error: Exception) -> Damaged:

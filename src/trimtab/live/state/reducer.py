@@ -13,6 +13,7 @@
 | attach, override, rollback | state; which: the last or the best good one |
 | approve, reject | decision: which proposal; state: what it proposes |
 | pause, resume | why |
+| clock | was: the time of the event before, which was wrong; time goes on from this event's |
 
 Any payload may have an actor: who is behind it.
 """
@@ -22,17 +23,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any
 
-import numpy as np
-
-from trimtab.arrays import Array
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
 from trimtab.live.state.control import learnable, revised
 from trimtab.live.state.guards import reach
 from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Respec
-from trimtab.live.state.measurement import CONTROL, Plain, measured_loss
+from trimtab.live.state.measurement import CONTROL, Plain, measured_loss, rounds_of
 from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
@@ -47,7 +46,6 @@ from trimtab.live.state.tuner_state import (
     client_key,
 )
 from trimtab.live.store.event import Event, microseconds
-from trimtab.policies.learner.arguments import rounds_of
 
 # By decision and metric: what was corrected, None if it was taken back.
 Corrections = Mapping[tuple[int, str], Plain | None]
@@ -66,13 +64,13 @@ class Reading:
         self.written = spec_in(payload)
         return self.written if self.values is None else self.written.valued_as(self.values)
 
-    def losses(self, written: Sequence[float | None]) -> Array:
+    def losses(self, written: Sequence[float | None]) -> list[float]:
         """Losses (m,) as an event holds them, NaN where there is none."""
-        losses = np.array([np.nan if y is None else y for y in written])
+        losses = [nan if y is None else y for y in written]
         if self.values is None or self.written is None:
             return losses
-        pairs = zip(self.written.objectives, self.values.objectives, losses.tolist(), strict=True)
-        return np.array([measured_loss(mine, its.value(y)) for its, mine, y in pairs])
+        pairs = zip(self.written.objectives, self.values.objectives, losses, strict=True)
+        return [measured_loss(mine, its.value(y)) for its, mine, y in pairs]
 
 
 def spec_in(payload: Mapping[str, Any]) -> Spec:
@@ -98,7 +96,7 @@ def begun(event: Event, reading: Reading) -> TunerState:
     """The tuner_state after a tuner's first event."""
     payload = event.payload
     spec = reading.spec_in(payload)
-    start: State = spec.start.tolist()
+    start: State = spec.start_place
     return TunerState(
         spec=spec,
         seed=payload["seed"],
@@ -133,10 +131,7 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
             return _decide(tuner_state, event)
         case "warm":
             rows = payload["rows"]
-            return [
-                Learn(state, reading.losses(losses), np.array(counts, np.int64))
-                for state, losses, counts in rows
-            ]
+            return [Learn(state, reading.losses(losses), counts) for state, losses, counts in rows]
         case "attach":
             return _attach(tuner_state, payload["state"], event.number)
         case "override":
@@ -174,6 +169,8 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
             for verdict in tuner_state.verdicts:
                 verdict.breaches = 0
             return [Drop()]
+        case "clock":
+            tuner_state.turn_back(microseconds(event.at))
         case "shadow":
             tuner_state.shadow = payload["on"]
         case "spec":
@@ -283,9 +280,8 @@ def _let_go(tuner_state: TunerState) -> list[Lesson]:
         trial = tuner_state.trials.pop(number)
         if trial.awaited:
             state = tuner_state.epochs[trial.epoch].state
-            counts = [each.name not in trial.told for each in tuner_state.spec.objectives]
-            missing = np.full(m, np.nan), np.array(counts, np.int64)
-            lessons.append(Learn(state, *missing, counted=trial.rounds))
+            counts = [int(each.name not in trial.told) for each in tuner_state.spec.objectives]
+            lessons.append(Learn(state, [nan] * m, counts, counted=trial.rounds))
         if tuner_state.clients.get(client_key(trial.client)) == number:
             del tuner_state.clients[client_key(trial.client)]
     oldest = next(iter(tuner_state.trials.values())).epoch

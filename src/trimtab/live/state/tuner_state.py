@@ -173,6 +173,24 @@ class TunerState:
                 first = max(first, round + duration.amount)
         return at, first
 
+    def turn_back(self, now: int) -> None:
+        """Have time go on from now: what lies ahead of it was written by a clock that was wrong."""
+        ahead = self.now - now
+
+        def right(at: int) -> int:
+            return at - ahead if at > now else at
+
+        for epoch in self.epochs.values():
+            epoch.steady_at = right(epoch.steady_at)
+            epoch.left_at = None if epoch.left_at is None else right(epoch.left_at)
+        for moves in self.moves:
+            for move in moves:
+                move[0] = right(int(move[0]))
+        if self.proposal is not None:
+            self.proposal.at = right(self.proposal.at)
+        self.last_alarm = right(self.last_alarm)
+        self.now = min(self.now, now)
+
     # In a snapshot.
 
     def plain(self) -> dict[str, Any]:

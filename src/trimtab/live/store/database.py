@@ -43,11 +43,21 @@ class Beside:
 
     table: str
     values: Mapping[str, str | int | bytes]  # by column
+    key: tuple[str, ...] = ()  # columns by which it replaces an earlier row, if it may
+
+    def insert(self, values: str) -> str:
+        """The statement that inserts it; `values` is what stands for them."""
+        columns = ", ".join(self.values)
+        sql = f"INSERT INTO {self.table} ({columns}) {values}"
+        if not self.key:
+            return sql
+        new = ", ".join(f"{name} = excluded.{name}" for name in self.values if name not in self.key)
+        return f"{sql} ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {new}"
 
     @property
-    def columns(self) -> str:
-        """The names of the columns, for a statement."""
-        return ", ".join(self.values)
+    def marks(self) -> str:
+        """A question mark for each value."""
+        return ", ".join("?" * len(self.values))
 
 
 class Execute(Protocol):
@@ -87,11 +97,11 @@ class Database(Protocol):
         """
 
     def advance(
-        self, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+        self, old: Head, new: Head, events: Sequence[Event], beside: Sequence[Beside] = ()
     ) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and durable.
 
-        Otherwise, or if others write for longer than PATIENCE, nothing is written. Nor if the row
+        Otherwise, or if others write for longer than PATIENCE, nothing is written. Nor if a row
         beside them is there already: that is `Taken`.
         """
 

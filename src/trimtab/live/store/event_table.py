@@ -25,22 +25,21 @@ INSERT = f"INSERT INTO trimtab_events (tuner, {COLUMNS}) VALUES (?, ?, ?, ?, ?, 
 
 
 def advance(
-    execute: Execute, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+    execute: Execute, old: Head, new: Head, events: Sequence[Event], beside: Sequence[Beside] = ()
 ) -> bool:
     """Append the events and move the head, inside a transaction, if the list ends at `old`.
 
     Raises:
-        Taken: the row beside them is there already; the transaction must not be committed.
+        Taken: a row beside them is there already; the transaction must not be committed.
     """
     if not execute(MOVE, new.events, new.digest, new.seal, old.id, old.events, old.digest):
         return False
     for event in events:
         execute(INSERT, old.id, *row_of(event))
-    if beside is not None:
-        marks = ", ".join("?" * len(beside.values))
-        sql = f"INSERT INTO {beside.table} ({beside.columns}) VALUES ({marks}) "
-        if not execute(sql + "ON CONFLICT DO NOTHING RETURNING 1", *beside.values.values()):
-            raise taken(beside)
+    for row in beside:
+        sql = row.insert(f"VALUES ({row.marks})") + ("" if row.key else " ON CONFLICT DO NOTHING")
+        if not execute(f"{sql} RETURNING 1", *row.values.values()):
+            raise taken(row)
     return True
 
 

@@ -22,7 +22,7 @@ from trimtab.live.store.database import FORMAT, Database, Execute, Row
 from trimtab.live.store.event import GENESIS, Draft, Event, word
 from trimtab.live.store.faults import Damaged
 from trimtab.live.store.head import Head
-from trimtab.live.store.session import MakeRow, Place, Session, sealed
+from trimtab.live.store.session import MakeHandover, MakeRow, Place, Session, rows_beside, sealed
 from trimtab.live.store.snapshot_table import Snapshot
 
 T = TypeVar("T")
@@ -111,6 +111,7 @@ class Journal:
         *drafts: Draft,
         after: Event | Snapshot | None = None,
         beside: MakeRow | None = None,
+        handover: MakeHandover | None = None,
     ) -> tuple[Event, ...]:
         """The events, in order and acknowledged; either all are written, or none.
 
@@ -125,6 +126,8 @@ class Journal:
                 for nobody. Drafts have no keys then.
             beside: gives a row of another table that is written with these events or not at all;
                 it is not asked for if no event is new.
+            handover: gives what was learned before the first of these events, for others to take
+                over; it replaces what was handed over before.
 
         Raises:
             Conflict: a key was used for something else, or (`Taken`) that of the row beside them.
@@ -133,14 +136,16 @@ class Journal:
         if not drafts:
             raise InvalidInput("there is nothing to append; give at least one draft")
         if after is None:
-            return self.decide(tuner, lambda session: session.append(*drafts, beside=beside))
+            return self.decide(
+                tuner, lambda session: session.append(*drafts, beside=beside, handover=handover)
+            )
         self.refuse_forked()
         with self._thread:
             id = self._ids.get(tuner) or self._known(tuner).id
             old = Head(id, tuner, after.number, after.digest)
             events, _ = sealed(old, drafts, {})
-            row = None if beside is None else beside(tuple(events))
-            if self._database.advance(old, old.after(events), events, row):
+            rows = rows_beside(old, tuple(events), beside, handover)
+            if self._database.advance(old, old.after(events), events, rows):
                 return tuple(events)
             return ()
 
@@ -238,6 +243,11 @@ class Journal:
         if found is None:
             return iter(())
         return snapshot_table.load(self._query, tuner, found.id, most=most)
+
+    def handed_over(self, event: Event) -> bytes | None:
+        """What was learned before the event, if its author has handed it over and nobody since."""
+        id = self._ids.get(event.tuner) or self._known(event.tuner).id
+        return snapshot_table.taken_over(self._query, id, event)
 
     # Checking.
 

@@ -213,7 +213,7 @@ class PostgresDatabase:
                 raise
 
     def advance(
-        self, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+        self, old: Head, new: Head, events: Sequence[Event], beside: Sequence[Beside] = ()
     ) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and durable.
 
@@ -235,9 +235,10 @@ class PostgresDatabase:
             except psycopg.errors.LockNotAvailable:  # somebody decides under a lock
                 return False
             except psycopg.errors.UniqueViolation as error:
-                if beside is None or error.diag.table_name != beside.table:
-                    raise
-                raise event_table.taken(beside) from None
+                for row in beside:
+                    if row.table == error.diag.table_name:
+                        raise event_table.taken(row) from None
+                raise
             if not done and self._connection is not connection:
                 digest = event_table.digest_of(self._execute, old.id, new.events)
                 done = digest == new.digest
@@ -290,7 +291,7 @@ class PostgresDatabase:
 
 
 def _advance(
-    old: Head, new: Head, events: Sequence[Event], beside: Beside | None
+    old: Head, new: Head, events: Sequence[Event], beside: Sequence[Beside]
 ) -> tuple[str, tuple[object, ...]]:
     """The statement that appends, and its values.
 
@@ -298,12 +299,9 @@ def _advance(
     """
     values: tuple[object, ...] = (new.events, new.digest, new.seal, old.id, old.events, old.digest)
     sql = MOVE
-    if beside is not None:
-        marks = ", ".join("?" * len(beside.values))
-        sql += (
-            f", beside AS (INSERT INTO {beside.table} ({beside.columns}) SELECT {marks} FROM head)"
-        )
-        values += tuple(beside.values.values())
+    for n, row in enumerate(beside):
+        sql += f", beside{n} AS ({row.insert(f'SELECT {row.marks} FROM head')})"
+        values += tuple(row.values.values())
     if len(events) == 1:
         return sql + INSERT + ONE, values + event_table.row_of(events[0])
     rows = zip(*map(event_table.row_of, events), strict=True)

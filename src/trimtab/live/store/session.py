@@ -13,7 +13,9 @@ from trimtab.live.store.faults import Damaged
 from trimtab.live.store.head import Head
 from trimtab.live.store.snapshot_table import Snapshot
 
-MakeRow = Callable[[tuple[Event, ...]], Beside]  # what to write with events, when these are known
+# What to write with events, when these are known: a row of another table; what a look has learned.
+MakeRow = Callable[[tuple[Event, ...]], Beside]
+MakeHandover = Callable[[tuple[Event, ...]], bytes | None]
 Place = int | Event | Snapshot  # after which to go on reading
 
 
@@ -90,6 +92,17 @@ def sealed(
     return given, new
 
 
+def rows_beside(
+    head: Head, events: tuple[Event, ...], beside: MakeRow | None, handover: MakeHandover | None
+) -> list[Beside]:
+    """The rows that are written with the events; `head` is the end of the list before them."""
+    rows = [] if beside is None else [beside(events)]
+    content = None if handover is None else handover(events)
+    if content is not None:
+        rows.append(snapshot_table.handed_over(head, events[0], content))
+    return rows
+
+
 class Session:
     """A tuner's events inside one transaction; nobody else writes to the tuner meanwhile."""
 
@@ -101,7 +114,9 @@ class Session:
         """The tuner's events from there on, in order, each verified."""
         return events(self._execute, self._head, after=after, store=self._name)
 
-    def append(self, *drafts: Draft, beside: MakeRow | None = None) -> tuple[Event, ...]:
+    def append(
+        self, *drafts: Draft, beside: MakeRow | None = None, handover: MakeHandover | None = None
+    ) -> tuple[Event, ...]:
         """The events, in order; they are acknowledged when the session has ended well.
 
         Raises:
@@ -114,8 +129,8 @@ class Session:
             self._step("before insert")
         if new:
             head = self._head.after(new)
-            row = None if beside is None else beside(tuple(given))
-            if not event_table.advance(self._execute, self._head, head, new, row):
+            rows = rows_beside(self._head, tuple(given), beside, handover)
+            if not event_table.advance(self._execute, self._head, head, new, rows):
                 raise Damaged(f"{self._name}: the end of tuner {head.tuner!r} moved under a lock")
             self._head = head
         for _ in new:

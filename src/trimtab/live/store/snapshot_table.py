@@ -14,9 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trimtab.errors import InvalidInput
-from trimtab.live.store.database import Execute
+from trimtab.live.store.database import Beside, Execute
+from trimtab.live.store.event import Event
 from trimtab.live.store.event_table import digest_of
 from trimtab.live.store.faults import SnapshotIgnored
+from trimtab.live.store.head import Head
+
+HANDED = 0  # instead of a number: the one row of a tuner that hands over what a look has learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ def save(
     if digest is None:
         raise InvalidInput(f"number = {number}; tuner {tuner!r} has no such event to snapshot")
     rows = execute("SELECT number FROM trimtab_snapshots WHERE tuner = ?", id)
-    others = [n for (n,) in rows if n != number]
+    others = [n for (n,) in rows if n not in (number, HANDED)]
     for gone in {number, *others} - set(kept([*others, number])):
         execute("DELETE FROM trimtab_snapshots WHERE tuner = ? AND number = ?", id, gone)
     execute("DELETE FROM trimtab_snapshots WHERE tuner = ? AND number = ?", id, number)
@@ -75,8 +79,8 @@ def load(execute: Execute, tuner: str, id: int, *, most: int | None = None) -> I
     """
     for number, through, digest, content, check in execute(
         "SELECT number, through, digest, content, checksum FROM trimtab_snapshots "
-        "WHERE tuner = ? AND number <= ? ORDER BY number DESC",
-        id,
+        "WHERE tuner = ? AND number > ? AND number <= ? ORDER BY number DESC",
+        *(id, HANDED),
         2**62 if most is None else most,
     ):
         snapshot = Snapshot(number, through, digest, content)
@@ -99,3 +103,34 @@ def checksum(tuner: str, snapshot: Snapshot) -> bytes:
     """What is stored beside a snapshot to recognise it by."""
     plain = [tuner, snapshot.number, snapshot.through, snapshot.digest.hex()]
     return hashlib.sha256(json.dumps(plain).encode() + b"\n" + snapshot.content).digest()
+
+
+def handed_over(head: Head, event: Event, content: bytes) -> Beside:
+    """The row that hands over what was learned before an event; there is one for each tuner."""
+    snapshot = Snapshot(HANDED, event.number, event.digest, content)
+    values: dict[str, str | int | bytes] = {
+        "tuner": head.id,
+        "number": HANDED,
+        "through": event.number,
+        "digest": event.digest,
+        "content": content,
+        "checksum": checksum(event.tuner, snapshot),
+    }
+    return Beside("trimtab_snapshots", values, key=("tuner", "number"))
+
+
+def taken_over(execute: Execute, id: int, event: Event) -> bytes | None:
+    """What was handed over with the event; None if it is of another one, or not as it was written.
+
+    Whoever gets nothing learns by himself: it is a cache.
+    """
+    sql = (
+        "SELECT through, digest, content, checksum FROM trimtab_snapshots "
+        "WHERE tuner = ? AND number = ?"
+    )
+    for through, digest, content, check in execute(sql, id, HANDED):
+        snapshot = Snapshot(HANDED, through, digest, content)
+        mine = (through, digest) == (event.number, event.digest)
+        if mine and checksum(event.tuner, snapshot) == check:
+            return snapshot.content
+    return None

@@ -178,7 +178,7 @@ class SqliteDatabase:
         return rows
 
     def advance(
-        self, old: Head, new: Head, events: Sequence[Event], beside: Beside | None = None
+        self, old: Head, new: Head, events: Sequence[Event], beside: Sequence[Beside] = ()
     ) -> bool:
         """Whether the list still ended at `old`: then the events are appended, and on the disk."""
 

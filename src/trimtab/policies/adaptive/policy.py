@@ -267,14 +267,15 @@ class AdaptiveGraphLinUCB(Wrapper):
         rows, _ = rows_of_losses(losses, self.problem.criteria)
         if self._touring:
             return super().tell_rows(rows)
-        rows = rows[: (self._until if self.warming else self._probes.due) - self.learner.clock]
+        stop = self._until if self.warming else self._probes.due
+        rows = rows[: max(stop - self.learner.clock, 1)]
         taken, told = self.inner.tell_rows(rows)
         return taken, self._tested(told)
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
         """Let rounds pass at the state that `ask` gives, as in `LazyPolicy`."""
-        stops = self._until if self.warming else self._probes.due
-        if not self._touring and (rounds <= stops - self.learner.clock or not self.warming):
+        within = not self.warming or rounds <= self._until - self.learner.clock
+        if not self._touring and within:
             return self._tested(self.inner.skip(rounds, owed, seen=seen))
         if not 1 <= rounds <= self.rounds_left():
             raise InvalidInput(f"rounds = {rounds}; skip at least 1, and not beyond the block")
@@ -356,7 +357,8 @@ class AdaptiveGraphLinUCB(Wrapper):
         """
         if self.warming:  # the lazy one
             return self._end_lazy_warmup(told) if self.learner.clock >= self._until else told
-        if self.learner.clock >= self._probes.due and not self.learner.holding:
+        due = self.learner.clock >= self._probes.due
+        if due and told.cause == "none" and not self.learner.holding:
             return self._begin_probing(told)
         if self._letter or told.cause == "none" or not self.inner.looked_globally:
             return told
@@ -388,7 +390,7 @@ class AdaptiveGraphLinUCB(Wrapper):
         """Send the first knob that somebody excludes, if there is one."""
         before = self.ask()
         if self._probes.begin(self.learner, self.edges):
-            return replace(self._walked(before), record=told.record)
+            return self._walked(before)
         return replace(told, next_review=max(self.next_look(), 1))
 
     def _probed(self, before: Array) -> Told:

@@ -6,9 +6,9 @@ goes away for some rounds, alone, and comes back. A criterion that does not read
 the knob must not notice. If it does, by the test of the alarm, it is reopened. The levels of these
 tests add up to delta once more.
 
-A knob goes to an end or to the middle of its range, whichever is said to cost less, and in every
-other lap to the second best. A dependency that shows there by less than about 1.7 standard
-deviations of the noise is not noticed.
+A knob goes a third of its range up or down, whichever is said to cost less, and in every other lap
+the other way, where there is room. Nearer shows less, farther costs more. A dependency that shows
+there by less than about 1.7 standard deviations of the noise is not noticed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trimtab.policies import alarm
 from trimtab.policies.learner import Learner
 
 ROUNDS = 8  # of a knob in a lap
-NEAR = 0.25  # of a range: what is nearer shows little
+STEP = 1.0 / 3.0  # of its range by which a knob goes away
 _SCALARS = ("every", "due", "lap", "knob", "until", "tests")
 
 
@@ -95,16 +95,18 @@ class Probes:
         return found, (learner.estimators.frozen()[1] - stats.mean)[found]
 
     def _away(self, learner: Learner, j: int) -> float:
-        """Where knob j goes in this lap: of the places away the best one, or the second best."""
+        """Where knob j goes in this lap: the better of two places, or the other one."""
         domain, now = learner.problem.domain, float(self.home[j])
         if not isinstance(domain, BoundBox):
             return now
         low, high = float(domain.low[j]), float(domain.high[j])
-        places = np.array([low, 0.5 * (low + high), high])
+        away = STEP * (high - low)
+        places = np.array([now - away, now + away])
         levels = domain.levels_of(j)
-        if levels.size:
-            places = np.unique(levels[np.abs(levels[:, None] - places).argmin(axis=0)])
-        places = places[np.abs(places - now) >= NEAR * (high - low)]
+        if levels.size:  # the nearest that is as far away, either way
+            below, above = levels[levels <= now - away], levels[levels >= now + away]
+            places = np.concatenate((below[-1:], above[:1]))
+        places = places[(places >= low) & (places <= high)]
         if not places.size:
             return now
         states = np.repeat(self.home[None], places.size, axis=0)

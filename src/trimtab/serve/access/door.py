@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -67,15 +65,20 @@ class Door:
             )
         if method not in SAFE:
             origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
-            foreign = origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower()
+            foreign = origin is not None and origin.lower() not in self._origins(hosts[0])
             if foreign or site not in ("same-origin", "none"):
-                return 403, f"a page of {origin or 'another site'} may not act here"
+                return 403, f"a page of {(origin or 'another site')[:200]} may not act here"
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit():
             return 400, "Content-Length is no number"
         if len(length) > 18 or int(length) > self._settings.body:
             return 413, self._too_large()
         return None
+
+    def _origins(self, host: str) -> tuple[str, ...]:
+        """The origins of our own pages."""
+        schemes = ("https",) if self._settings.secure else ("http", "https")
+        return tuple(f"{scheme}://{host.lower()}" for scheme in schemes)
 
     def _too_large(self) -> str:
         return f"a request may have {self._settings.body:,} bytes; send less at once"

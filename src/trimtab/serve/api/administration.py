@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from trimtab.errors import Conflict, InvalidInput
@@ -13,14 +12,13 @@ from trimtab.live.spec.spec import Spec
 from trimtab.serve.access.authentication import Guarded, Who, rule
 from trimtab.serve.api import models
 from trimtab.serve.api.answers import Do, documented, shown
-from trimtab.serve.api.parameters import TunerName
+from trimtab.serve.api.parameters import TokenName, TunerName
 from trimtab.serve.api.reads import loop_of
 from trimtab.serve.fleet import runnable
 from trimtab.serve.service import Served
 from trimtab.serve.tuners import spec_in
 
 router = APIRouter(route_class=Guarded, prefix="/api/v1", tags=["administration"])
-TokenName = Annotated[str, Path(max_length=models.LONGEST_NAME, description="Of the token.")]
 
 
 @router.post(

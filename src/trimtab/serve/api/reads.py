@@ -101,6 +101,7 @@ def history(
 async def events(
     name: TunerName,
     service: Served,
+    who: Who,
     after: After = 0,
     last: Annotated[str | None, Header(alias="Last-Event-ID", max_length=20)] = None,
 ) -> Response:
@@ -110,7 +111,7 @@ async def events(
             raise Refused(422, f"Last-Event-ID = {last!r}; give the number of an event")
         after = int(last)
     tuner = await run_in_threadpool(service.tuners.get, name)
-    listener = service.watch.listen([name])
+    listener = service.watch.listen([name], who.token)
 
     async def rows() -> AsyncIterator[str]:
         seen = after
@@ -134,7 +135,7 @@ async def all_events(service: Served, who: Who, tuner: Names) -> Response:
         if not who.may("see", name):
             raise Refused(403, f"a {who.role} of tuner {who.tuner!r} may not see {name[:200]!r}")
     await run_in_threadpool(_refuse_unknown, service, tuner)
-    listener = service.watch.listen(tuner)
+    listener = service.watch.listen(tuner, who.token)
 
     async def changes() -> AsyncIterator[str]:
         with listener:

@@ -68,7 +68,7 @@ def flag(service: Service, who: Identity, key: str) -> Flag:
         NotFound: there is none, or none that this token may read.
     """
     tuner, _, _ = key.rpartition(".")
-    if not tuner or not who.may("flags", tuner):
+    if not tuner.isprintable() or not tuner or not who.may("flags", tuner):
         raise NotFound(
             f"no flag {key[:200]!r}; its key is the tuner's name, a dot, the knob's name"
         )

@@ -47,7 +47,7 @@ class Learned:
         self._spec = spec
         self.policy = policy
         self.safety = Safety(spec)
-        self.deployed: State = spec.start.tolist()
+        self.deployed: State = spec.start_place
         self.goal: State | None = None
         self.review: int | None = None  # rounds until the next look
         self.look: dict[str, Any] | None = None  # what no decision has reported yet
@@ -112,7 +112,8 @@ class Learned:
         admissible = self._admissible() if self.safety.rules else None
         self.policy.constrain(admissible)
         with self.policy.learner.counted(lesson.counted):
-            self._tell(lesson.losses, lesson.state, lesson.counts, admissible)
+            losses, counts = np.array(lesson.losses), np.array(lesson.counts, np.int64)
+            self._tell(losses, lesson.state, counts, admissible)
 
     def _admissible(self) -> Callable[[], Admissible]:
         """What a look may choose; the guardrails' regressions are brought up to it once."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isnan, nan
 from typing import Any, Self
 
-import numpy as np
-
-from trimtab.arrays import Array, Ints
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.tuner_state import State
 
@@ -24,23 +21,27 @@ class Covaried:
     loss: float
     far: list[float]  # z - z0, see `covariates`
 
+    def without(self, gamma: Sequence[float]) -> float:
+        """The loss, with these effects of its covariates taken out."""
+        return self.loss - sum(g * x for g, x in zip(gamma, self.far, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Learn:
     """Losses that were observed at a state."""
 
     state: State
-    losses: Array  # (m,) NaN where none was observed
-    counts: Ints  # (m,) of how many rounds each is the mean
+    losses: list[float]  # (m,) NaN where none was observed
+    counts: list[int]  # (m,) of how many rounds each is the mean
     reach: tuple[State, State] | None = None  # what the knobs can be at the next decision
     counted: int = 0  # rounds of them that the policy's clock has from an earlier lesson
     covaried: tuple[Covaried, ...] = ()  # of the losses from which covariates were taken out
 
     def revised(self, effects: Mapping[int, list[float]]) -> Learn:
         """The same losses, with other effects of their covariates taken out."""
-        losses = self.losses.copy()
+        losses = list(self.losses)
         for each in self.covaried:
-            losses[each.objective] = each.loss - np.dot(effects[each.objective], each.far)
+            losses[each.objective] = each.without(effects[each.objective])
         return replace(self, losses=losses)
 
 
@@ -138,17 +139,14 @@ class Record:
 def _plain(lesson: Learn | Await | Deploy) -> list[Any]:
     content = asdict(lesson)
     if isinstance(lesson, Learn):
-        content["losses"] = [None if isnan(y) else y for y in lesson.losses.tolist()]
-        content["counts"] = lesson.counts.tolist()
+        content["losses"] = [None if isnan(y) else y for y in lesson.losses]
     return [type(lesson).__name__, content]
 
 
 def _from_plain(kind: str, content: dict[str, Any]) -> Learn | Await | Deploy:
     if kind == "Learn":
-        losses = [nan if y is None else y for y in content["losses"]]
         content |= {
-            "losses": np.array(losses, np.float64),
-            "counts": np.array(content["counts"], np.int64),
+            "losses": [nan if y is None else y for y in content["losses"]],
             "reach": None if content["reach"] is None else tuple(content["reach"]),
             "covaried": tuple(Covaried(**each) for each in content["covaried"]),
         }
