@@ -32,11 +32,11 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo fleet test test-fast fuzz torture sanitize tidy bench prove docs lint format wheel lock clean
+.PHONY: help demo fleet test test-fast fuzz torture sanitize tidy bench prove docs notebooks lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Set up if needed and run the demonstration
 	@$(BIN)/trimtab demo
@@ -80,6 +80,9 @@ tidy: $(STAMP)  ## Check the core by clang-tidy
 docs: $(STAMP)  ## Build the documentation's site into build/site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html; search works from disk as well"
+
+notebooks: $(STAMP)  ## Execute the notebooks and store what they show
+	$(BIN)/python scripts/run_notebooks.py docs/notebooks/*.ipynb
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/clang-format --dry-run -Werror src/core/*

@@ -24,7 +24,6 @@ REASONS = {
     "model/bases/registry.py": "a list that users join",
     "paper/errata/entry.py": "what a statement has, which three modules of counterexamples read",
     "policies/registry.py": "a list that users join",
-    "run/backoff.py": "loops and webhooks wait alike",
     "run/faults.py": "what can go wrong outside, drawn once",
     "serve/api/parameters.py": "parameters that the endpoints of two modules and the pages share",
     "sim/worlds/registry.py": "a list that users join",

@@ -86,7 +86,9 @@ class Loop:
         self._placing = Placing(
             tuner, journal, target, attempts=attempts, clock=clock, log=self._log, dry=dry
         )
-        self._backoffs = {name: Backoff() for name in ("source", "target", "store")}
+        self._backoffs = {
+            name: Backoff.for_rounds(schedule.round) for name in ("source", "target", "store")
+        }
         self._window: Window | None = None
         self._partial: Reading | None = None  # what is there of a window that is not complete
         self._measured = clock()  # the end of the last window
