@@ -9,7 +9,7 @@ import numpy as np
 from trimtab._core import LocalUpdate
 from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators, Radius
-from trimtab.learn.confidence import BoundConfidence, FixedRadius
+from trimtab.learn.confidence import BoundConfidence, FixedRadius, union
 from trimtab.model.domain import BoundBox
 from trimtab.solve.bound import Bound
 
@@ -56,7 +56,7 @@ def new_local(lcb: LCB) -> LocalUpdate | None:
     if isinstance(radius, BoundConfidence):
         if radius.sigma is None or radius.form != "logdet":
             return None
-        extra = 2.0 * float(np.log(lcb.problem.criteria / radius.delta))
+        extra = union(lcb.problem.criteria, radius.delta)
         growing = Growing(radius.sigma, radius.norm, extra)
     elif not isinstance(radius, FixedRadius):
         return None

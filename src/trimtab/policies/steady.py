@@ -100,8 +100,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             at the deployed state.
         memory: H, let data lose 1/H of their weight in every round, for worlds that drift; by
             default nothing is forgotten.
-        window: W, let only the last W rounds count, and look at least so often: what drifts is
-            forgotten whole instead of little by little. It goes with a radius.
+        window: W, let only the last W rounds count, and look at least once in W rounds: what
+            drifts is forgotten whole instead of little by little. It goes with a radius.
         rho: how far from optimal a smaller move may be, in widths.
         certify: prove a lower bound at every look, down to a gap of this share of the width.
         alarm: whether to watch for changes; by default, but not with a fixed radius.
@@ -370,7 +370,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         return SHARE if early else 1.0
 
     def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:
-        """The best state when moving costs so much a round."""
+        """The best state where a move has this price per round."""
         learner = self.learner
         if price.free:
             return free.state

@@ -3,7 +3,7 @@
 A monomial basis is described by its *template* for a scope of n knobs: a row
 (a, p, b, q) per feature stands for x_a^p x_b^q, with a and b positions in the
 scope (the centre first, where there is one). Bound to a graph it becomes four
-flat index arrays and one kernel.
+flat index arrays, which the core reads.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ class Learner:
 
     @contextmanager
     def counted(self, rounds: int) -> Iterator[None]:
-        """Inside, so many rounds of what is observed have passed before; the clock has them."""
+        """Inside, the clock already has this number of the rounds that are observed."""
         self._counted = rounds
         try:
             yield
@@ -323,7 +323,7 @@ class Learner:
             self.lcb.radii[:] = radii
 
     def reachable(self, reach: float, share: float = 1.0) -> BoundDomain:
-        """The states within the limits whose knobs are at most so far from where they are.
+        """The states within the limits in which no knob is farther than `reach` from now.
 
         A knob goes at most that share of the way to an end of its range.
         """
@@ -439,15 +439,18 @@ class Learner:
         self.account.certified = False
 
     def fade(self, memory: int) -> None:
-        """Let data lose 1/memory of their weight in every round; before the first one.
+        """Let data lose 1/memory of their weight in every round; to be called before the first one.
 
-        That is for worlds which drift, and by how much nobody knows: nothing is certified.
+        It is for worlds that drift. No bound knows by how much they do: nothing is certified.
         """
         self.estimators.memory = memory
         self.account.certified = False
 
     def slide(self, rounds: int) -> None:
-        """Let only data of so many rounds count; before the first one. Nothing is certified."""
+        """Let only the last `rounds` rounds count; to be called before the first one.
+
+        Nothing is certified.
+        """
         m = self.problem.criteria
         self.window = Window(rounds, knobs=self.problem.knobs, criteria=m)
         self.account.certified = False
