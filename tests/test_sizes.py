@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "trimtab"
+TESTS = Path(__file__).parent
 MODULES = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
 MOST = 15  # modules of a folder
 FEW = 40  # lines of a module
@@ -33,6 +34,14 @@ REASONS = {
 def test_folders_have_fifteen_modules_at_most() -> None:
     crowds = Counter(path.parent for path in MODULES)
     assert {str(folder): n for folder, n in crowds.items() if n > MOST} == {}
+
+
+def test_folders_of_tests_mirror_the_rooms() -> None:
+    def rooms(folder: Path) -> set[str]:
+        return {path.parent.name for path in folder.glob("*/*.py")}
+
+    beside = {"benchmarks", "core"}  # of the repository, and of src/core
+    assert rooms(TESTS) == rooms(SOURCE) | beside
 
 
 def test_small_modules_have_a_reason() -> None:

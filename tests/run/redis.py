@@ -24,7 +24,13 @@ class RedisServer:
 
     def start(self) -> None:
         self.socket.unlink(missing_ok=True)
-        options = {"port": "0", "unixsocket": str(self.socket), "save": "", "dir": self._folder}
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "save": "",
+            "dir": self._folder,
+            "set-proc-title": "no",  # it would overwrite the environment, see `tests.orphans`
+        }
         words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
         self.process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
         for _ in range(1000):

@@ -118,7 +118,7 @@ class World:
             self.journal(lambda tuner: tuner.override({"ttl": ttl}))
 
     def rounds(self, more: int, seconds: float = 60.0) -> None:
-        """Wait until so many more windows were told."""
+        """Wait until this number of further windows were told."""
         end = time.monotonic() + seconds
         before = None
         while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Waiting longer after each failure, never together with everybody else."""
+"""Longer waits after each failure, with jitter, so that many loops do not retry at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 FIRST = 1.0  # second
 SHORTEST, LONGEST = 10.0, 300.0  # seconds: what the longest wait may be
-JITTER = 0.25  # of the wait, at random, so that many loops do not knock at once
+JITTER = 0.25  # of the wait, at most, by which it is shorter at random
 
 
 @dataclass
