@@ -7,8 +7,10 @@ SYSTEM ?= cache-service
 PROVE ?= play --out proved/$(SYSTEM)
 STAMP := $(VENV)/.built
 CORE := CMakeLists.txt $(wildcard src/core/*)
-# Processes pytest spreads over; 0 runs in this one.
+# Processes pytest spreads over; 0 runs in this one. Each begins with a stretch of its own, so that what a module sets up
+# is set up once, and takes over part of another's when it is done.
 WORKERS ?= auto
+SPREAD = -n $(WORKERS) --dist worksteal
 PYTEST_ARGS ?=
 FUZZ_EXAMPLES ?= 100000
 LOCK_ARGS ?=
@@ -17,9 +19,11 @@ FLEET ?=
 # What `make sanitize` runs: everything that calls the doors of the core directly.
 CORE_TESTS ?= tests/core/test_core.py tests/solve/test_line.py tests/solve/test_elimination.py tests/learn/test_trigger_queue.py \
 	tests/sim/test_engine.py tests/learn/test_estimators.py
-# What `make test-fast` leaves out: statistics over many runs, real servers and browsers, whole programs.
+# What `make test-fast` leaves out: statistics over many runs, searches beside brute force, real servers and browsers,
+# whole programs.
 SLOW ?= tests/advise tests/benchmarks tests/cli tests/live/store tests/paper tests/run tests/serve tests/sweeps tests/test_wheel.py \
-	tests/test_system_packages.py $(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
+	tests/test_system_packages.py $(foreach each,audit bounds constrained penalty tolls,tests/solve/test_$(each).py) \
+	$(wildcard tests/live/test_*.py tests/live/spec/test_*fuzz.py)
 PIP := $(BIN)/pip -qq
 
 # Everything works on small matrices: BLAS threads would only fight each other.
@@ -28,20 +32,20 @@ export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo fleet test test-fast fuzz torture sanitize tidy bench prove docs lint format wheel lock clean
+.PHONY: help demo fleet test test-fast fuzz torture sanitize tidy bench prove docs notebooks lint format wheel lock clean
 .DEFAULT_GOAL := help
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Set up if needed and run the demonstration
 	@$(BIN)/trimtab demo
 
 test: lint  ## Set up if needed and run every check and test
-	$(BIN)/pytest -n $(WORKERS) $(PYTEST_ARGS)
+	$(BIN)/pytest $(SPREAD) $(PYTEST_ARGS)
 
 test-fast: $(STAMP)  ## The inner loop: what is neither slow nor a whole program
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow" $(addprefix --ignore=,$(SLOW)) $(PYTEST_ARGS) tests
+	$(BIN)/pytest -q $(SPREAD) -m "not slow" $(addprefix --ignore=,$(SLOW)) $(PYTEST_ARGS) tests
 
 fuzz: $(STAMP)  ## Fuzz specs, command lines, damaged stores and the doors of the core
 	TRIMTAB_FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -v -n $(WORKERS) tests/live/test_*fuzz.py tests/live/spec/test_*fuzz.py tests/core/test_core.py
@@ -76,6 +80,9 @@ tidy: $(STAMP)  ## Check the core by clang-tidy
 docs: $(STAMP)  ## Build the documentation's site into build/site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html; search works from disk as well"
+
+notebooks: $(STAMP)  ## Execute the notebooks and store what they show
+	$(BIN)/python scripts/run_notebooks.py docs/notebooks/*.ipynb
 
 lint: $(STAMP)  ## Check style, format and types
 	$(BIN)/clang-format --dry-run -Werror src/core/*

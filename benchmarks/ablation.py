@@ -3,6 +3,8 @@
     python benchmarks/ablation.py                        every arm, 10 seeds, 300 rounds
     python benchmarks/ablation.py --horizon 5000 --seeds 3 --arms "one descent"
     python benchmarks/ablation.py --revision HEAD~3      the arms of an earlier version
+    python benchmarks/ablation.py --seeds 2 --first-seed 602 --known a.json --out b.json
+                                                         two seeds more than those of a.json
 
 An *arm* is the library with a few lines replaced. Each is copied from a commit, built and
 installed into a folder of its own, and plays the league's matches as *told nothing*: the same
@@ -40,17 +42,14 @@ class Edit:
 
 
 DESCENT, LINE = "src/core/descent.hpp", "src/core/line_search.hpp"
-BALL = "src/trimtab/solve/ball.py"
 WHOLE = "whole"
 ARMS: dict[str, tuple[Edit, ...]] = {
     WHOLE: (),
     "one descent": (Edit(DESCENT, "effort.steps > 0 &&", "effort.steps < 0 &&"),),
     "5 starts agree, not 30": (Edit(DESCENT, "Index FEW = 8", "Index FEW = 0"),),
     "no starts in corners": (Edit(DESCENT, "c % 2 == 1", "c < 0"),),
-    "no Newton": (Edit(DESCENT, "            polish(NEWTON_STEPS);\n", ""),),
     "no notches": (Edit(LINE, "if (line_.degree > 1)\n", "if (line_.degree > 9)\n"),),
     "one valley between samples": (Edit(LINE, "if (before * after > 0.0 &&", "if (false &&"),),
-    "balls without Newton": (Edit(BALL, "if not price.any():", "if False:"),),
 }
 
 
@@ -138,12 +137,20 @@ def main() -> None:
     parser.add_argument("--worlds", nargs="*", default=None)
     parser.add_argument("--revision", default="HEAD")
     parser.add_argument("--out", type=Path, help="also write all scores here, as JSON")
+    parser.add_argument(
+        "--known", nargs="*", type=Path, default=[], help="such files, of the same arms, to add to"
+    )
     chosen = parser.parse_args()
     from benchmarks.league.worlds import settings
 
     worlds = chosen.worlds or [setting.name for setting in settings(chosen.horizon)]
     jobs: list[tuple[str, int, int]] = []
     scores: dict[str, list[dict[str, float]]] = {name: [] for name in (WHOLE, *chosen.arms)}
+    for file in chosen.known:
+        known = json.loads(file.read_text())
+        jobs += [tuple(job) for job in known["jobs"]]
+        for name in scores:
+            scores[name] += known["scores"][name]
     with tempfile.TemporaryDirectory() as folder:
         arms = {
             name: Arm(name, chosen.revision, Path(folder) / str(n)) for n, name in enumerate(scores)
@@ -153,7 +160,7 @@ def main() -> None:
             jobs += new
             for name, arm in arms.items():
                 scores[name] += arm.play(new)
-            print(f"\n{len(worlds)} worlds, {seed - chosen.first_seed + 1} seeds:")
+            print(f"\n{len(worlds)} worlds, {len(jobs) // len(worlds)} seeds:")
             print(*report(scores, jobs), sep="\n", flush=True)
             if chosen.out:
                 chosen.out.write_text(json.dumps({"jobs": jobs, "scores": scores}))

@@ -32,6 +32,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -194,6 +195,31 @@ class Line:
             self._socket = None
 
 
+class Course:
+    """How far the campaign is; all processes share it."""
+
+    def __init__(self) -> None:
+        self._end, self._told = FORK.Value("d", math.inf), FORK.Value("q", 0)
+
+    def over(self, grace: float = 0.0) -> bool:
+        """Whether it is over, and these seconds too."""
+        return bool(time.monotonic() > self._end.value + grace)
+
+    def finish(self) -> None:
+        """It is over."""
+        self._end.value = time.monotonic()
+
+    def acknowledged(self) -> None:
+        """One more tell is acknowledged."""
+        with self._told.get_lock():
+            self._told.value += 1
+
+    @property
+    def told(self) -> int:
+        """How many tells were acknowledged."""
+        return int(self._told.value)
+
+
 class Caller:
     """A client: rounds of tuners at random, and what it saw."""
 
@@ -203,21 +229,22 @@ class Caller:
         self._lines = [Line(port, token) for port in ports]
         self._rng = random.Random(number)
 
-    def call(self, end: float) -> None:
+    def call(self, course: Course) -> None:
         """Ask and tell until the end."""
-        while time.monotonic() < end:
+        while not course.over():
             tuner = self._rng.randrange(self._options.tuners)
             at = f"/api/v1/tuners/t{tuner}"
             body: dict[str, Any] = {"client_id": f"c{self._number}"}
-            decision = self._answered(tuner, f"{at}/ask", body, self.notes.ask_seconds, end)
+            decision = self._answered(tuner, f"{at}/ask", body, self.notes.ask_seconds, course.over)
             if decision is None:
                 continue
             self.notes.asked.append((f"t{tuner}", decision["id"], decision["round"]))
             metrics = self._measured(decision["values"])
             body = {"decision_id": decision["id"], "metrics": metrics}
-            late = end + GRACE  # nobody knows whether it was taken: the same until it is
+            late = partial(course.over, GRACE)  # nobody knows whether it was taken: the same again
             if self._answered(tuner, f"{at}/tell", body, self.notes.tell_seconds, late):
                 self.notes.told.append((f"t{tuner}", decision["id"], metrics["latency"]))
+                course.acknowledged()
         for line in self._lines:
             line.close()
 
@@ -227,12 +254,17 @@ class Caller:
         return {"latency": latency, "misses": 0.3 - 0.2 * u + self._rng.gauss(0, 0.01)}
 
     def _answered(
-        self, tuner: int, path: str, body: dict[str, Any], seconds: list[float], end: float
+        self,
+        tuner: int,
+        path: str,
+        body: dict[str, Any],
+        seconds: list[float],
+        over: Callable[[], bool],
     ) -> Any:
         """The first answer of a replica; None if there was none before the end."""
         at = self._rng.randrange(len(self._lines)) if self._options.scatter else tuner
         begin, pause = time.perf_counter(), 0.01
-        while time.monotonic() < end:
+        while not over():
             try:
                 answer = self._lines[at % len(self._lines)].post(path, body)
                 seconds.append(time.perf_counter() - begin)
@@ -246,11 +278,16 @@ class Caller:
 
 
 def process(
-    numbers: list[int], ports: list[int], token: str, options: Any, end: float, answer: Connection
+    numbers: list[int],
+    ports: list[int],
+    token: str,
+    options: Any,
+    course: Course,
+    answer: Connection,
 ) -> None:
     """Several clients in a process of their own, as programs are; it sends what they saw."""
     callers = [Caller(n, ports, token, options) for n in numbers]
-    threads = [threading.Thread(target=caller.call, args=(end,)) for caller in callers]
+    threads = [threading.Thread(target=caller.call, args=(course,)) for caller in callers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -284,13 +321,18 @@ def pgbench(server: Server, clients: int, seconds: int) -> tuple[float, float]:
 
 
 def trouble(
-    server: Server, replicas: list[Replica], end: float, kill_every: float, restart_every: float
+    server: Server, replicas: list[Replica], course: Course, options: argparse.Namespace
 ) -> tuple[Counter[str], float]:
-    """Kill replicas and restart the server until the end; the CPU seconds of servers that ended."""
+    """Kill replicas and restart the server, for as long as is asked for and until enough is told.
+
+    In the last three seconds nothing is killed. Also the CPU seconds of servers that ended.
+    """
     rng, done, ended = random.Random(7), Counter[str](), 0.0
+    kill_every, restart_every = options.kill_every, options.restart_every
     kill = time.monotonic() + kill_every / 2
     restart = time.monotonic() + restart_every
-    while time.monotonic() < end - 3.0:
+    end = time.monotonic() + options.seconds - 3.0
+    while time.monotonic() < end or course.told < options.least:
         time.sleep(0.1)
         if time.monotonic() > kill:
             replica = rng.choice(replicas)
@@ -304,6 +346,8 @@ def trouble(
             server.start()
             done["server restarts"] += 1
             restart = time.monotonic() + restart_every * rng.uniform(0.5, 1.5)
+    time.sleep(3.0)
+    course.finish()
     return done, ended
 
 
@@ -386,7 +430,7 @@ def run(options: Any) -> dict[str, Any]:
             replica.start()
         for replica in replicas:
             replica.wait()
-        end = time.monotonic() + options.seconds
+        course = Course()
         ports = [replica.port for replica in replicas]
         before = server_seconds(server)
         began = time.monotonic()
@@ -394,10 +438,12 @@ def run(options: Any) -> dict[str, Any]:
         for first in range(0, options.clients, AT_ONCE):
             numbers = list(range(first, min(first + AT_ONCE, options.clients)))
             receive, send = FORK.Pipe(duplex=False)
-            FORK.Process(target=process, args=(numbers, ports, token, options, end, send)).start()
+            FORK.Process(
+                target=process, args=(numbers, ports, token, options, course, send)
+            ).start()
             send.close()
             pipes.append(receive)
-        done, ended = trouble(server, replicas, end, options.kill_every, options.restart_every)
+        done, ended = trouble(server, replicas, course, options)
         heard = [pipe.recv() for pipe in pipes]
         notes: list[Notes] = [seen for part, _ in heard for seen in part]
         elapsed = time.monotonic() - began
@@ -434,7 +480,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     for name, default in (
         ("tuners", 1000), ("replicas", 3), ("clients", 32), ("seconds", 300), ("kill-every", 10),
-        ("restart-every", 60), ("pgbench", 10), ("scatter", 0),
+        ("restart-every", 60), ("pgbench", 10), ("scatter", 0), ("least", 0),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
     return parser.parse_args(arguments)

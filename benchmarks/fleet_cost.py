@@ -2,7 +2,7 @@
 
     python benchmarks/fleet_cost.py [--tuners 300] [--rounds 20]
 
-Each tuner has 2 knobs and 2 objectives and has played so many rounds. Times are CPU and wall
+Each tuner has 2 knobs and 2 objectives and has played some rounds. Times are CPU and wall
 milliseconds of one process; memory is the growth of the resident set over all open tuners.
 """
 

@@ -125,7 +125,7 @@ def late(path: Array, start: Array) -> Array:
 
 
 def descent(instance: Instance, start: Array, budget: int) -> Array:
-    """The path of lazy gradient descent with so many switches, in blocks; late by nature."""
+    """The path of lazy gradient descent with this number of switches, in blocks; late by nature."""
     targets, a, _ = instance
     T, k = targets.shape
     policy = tt.LazyOGD(tt.Box(), start=start, horizon=T, lipschitz=a * np.sqrt(k), budget=budget)

@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import trimtab
 from trimtab.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
+STYLED = re.compile(r"<style.*?</style>", re.DOTALL)  # of pandas; the site has its own
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 API = {  # pages of the library's reference, and the public names on each
     "Live tuning": ("Tuner", "Client"),
@@ -109,6 +111,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return LINK.sub(inside, markdown)
 
 
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the theme's search dialog a name, for those who hear the page."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
+
+
 @cache
 def generated() -> dict[str, str]:
     """Every generated page, by its path below docs/."""
@@ -171,14 +179,24 @@ def _commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
 
 
 def schemas() -> str:
-    """The JSON schemas of what files and programs exchange."""
+    """The JSON schemas of what files and programs exchange; search finds other pages first."""
     from trimtab.live.spec.schema import schema
 
-    text = json.dumps(schema(), indent=2)
-    return (
-        "# JSON schemas\n\nOf a spec, as `trimtab init --schema` prints it. Editors that know TOML "
-        f"and JSON Schema complete and check specs with it.\n\n```json\n{text}\n```\n"
-    )
+    found = {
+        "A spec": (
+            "As `trimtab init --schema` prints it. Editors that know TOML and JSON Schema complete "
+            "and check specs with it.",
+            schema(),
+        )
+    }
+    for path in sorted((ROOT / "src/trimtab/live/schemas").glob("*.json")):
+        name = path.name.partition(".")[0].replace("decision", "ask")
+        said = f"What `trimtab {name} --json` prints."
+        found[f"trimtab {name}"] = said, json.loads(path.read_text(encoding="utf-8"))
+    parts = ["---\nsearch: {boost: 0.1}\n---\n\n# JSON schemas\n"]
+    for title, (said, plain) in found.items():
+        parts.append(f"## {title}\n\n{said}\n\n```json\n{json.dumps(plain, indent=2)}\n```\n")
+    return "\n".join(parts)
 
 
 def decisions() -> str:
@@ -191,11 +209,25 @@ def decisions() -> str:
 
 
 def notebook(path: Path) -> str:
-    """A notebook as a page: its words and its code."""
-    cells = nbformat.read(path, as_version=4).cells
-    parts = [
-        cell.source if cell.cell_type == "markdown" else f"```python\n{cell.source}\n```"
-        for cell in cells
-    ]
-    note = f"*This page is the notebook `docs/notebooks/{path.name}`, without its output.*"
+    """A notebook as a page: its words, its code and what that shows."""
+    parts = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+        else:
+            parts += [f"```python\n{cell.source}\n```", *map(shown, cell.outputs)]
+    note = f"*This page is the notebook `docs/notebooks/{path.name}`; figures are pictures here.*"
     return "\n\n".join([parts[0], note, *parts[1:]]) + "\n"
+
+
+def shown(output: Any) -> str:
+    """What a cell has shown, for a page: a picture, a table or text."""
+    data = output.get("data", {})
+    plain = data.get("text/plain", output.get("text", ""))
+    if picture := data.get("image/png"):
+        source = f"data:image/png;base64,{picture}"
+        return f'<img class="output" alt="{escape(plain)}" src="{source}">'
+    if table := data.get("text/html"):  # the theme would wrap a table without a class
+        plainer = STYLED.sub("", table).replace("<table>", '<table class="shown">')
+        return f'<div class="output" tabindex="0">{plainer}</div>'
+    return f"```text\n{plain.rstrip()}\n```"

@@ -1,6 +1,7 @@
 """Count the house: files, lines, folders, the longest chain of imports, and calls on three paths.
 
     python scripts/house.py            of this checkout; the environment must have it installed
+    python scripts/house.py --table    beside what was before: the table of decision 17
 
 A path is counted by the interpreter's profiler: calls of Python functions of the library, and the
 files that they are in. A *look* is the tell of the recommended policy after which it looks again,
@@ -133,6 +134,37 @@ def tuner_path() -> str:
     return middle(found[COUNTED:])
 
 
+BEFORE = {  # commit 15741cd1, counted by this script
+    "Python files, lines, folders": "261, 35,368, 20",
+    "folders of more than 15 modules": "5",
+    "median module, longest, lines": "121, 568",
+    "longest chain of imports": "43",
+    "a look, six knobs": "746 calls in 31 files",
+    "a frozen tell": "33 calls in 11 files",
+    "`Tuner.tell`": "193 calls in 21 files",
+}
+
+
+def table() -> Iterator[str]:
+    """What was there before the rooms, and what is there now, in Markdown."""
+    counts = {words.partition(":")[0]: words.partition(": ")[2] for words in report()}
+    files = counts["files, lines, folders"]
+    chain, _, _ = counts["longest chain of imports"].partition(" ")
+    now = (
+        files,
+        "0" if counts["folders of more than 15 modules"] == "none" else "some",
+        counts["median module, longest"],
+        chain,
+        counts["a look"],
+        counts["a frozen tell"],
+        counts["Tuner.tell"],
+    )
+    yield "| | before | after |"
+    yield "|---|--:|--:|"
+    for (name, before), after in zip(BEFORE.items(), now, strict=True):
+        yield f"| {name} | {before} | {after} |"
+
+
 def report() -> Iterator[str]:
     """All counts, line by line."""
     known = modules()
@@ -144,8 +176,8 @@ def report() -> Iterator[str]:
     crowded = {str(f.relative_to(SOURCE.parent)): n for f, n in folders.items() if n > MANY}
     chain = longest_chain(known)
     look, frozen = policy_paths()
-    yield f"files {len(known)}, lines {sum(lines.values())}, folders {len(folders)}"
-    yield f"median module {statistics.median(sizes):.0f} lines, longest {max(sizes)}"
+    yield f"files, lines, folders: {len(known)}, {sum(lines.values()):,}, {len(folders)}"
+    yield f"median module, longest: {statistics.median(sizes):.0f}, {max(sizes)}"
     yield f"modules under {SHORT} lines: {sum(n < SHORT for n in sizes)}"
     yield f"folders of more than {MANY} modules: {crowded or 'none'}"
     yield f"longest chain of imports: {len(chain)} ({' > '.join(chain)})"
@@ -155,4 +187,5 @@ def report() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in report())
+    shown = table() if "--table" in sys.argv[1:] else report()
+    sys.stdout.writelines(f"{line}\n" for line in shown)

@@ -8,16 +8,16 @@ installed (`pip install optuna`).
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
+
+from photographs import photographs
 
 import trimtab as tt
 from trimtab.demo import contenders
 from trimtab.demo.story import bills
-from trimtab.plot import page, theme
+from trimtab.plot import theme
 from trimtab.plot.table import Rounds
 
 SHOWN = ("diversity_mix", "cache_lifetime", "candidate_budget")
@@ -90,25 +90,7 @@ def figure(found: dict[str, Rounds]) -> Any:
 
 def main(out: Path) -> None:
     """Draw it, and photograph it."""
-    from playwright.sync_api import sync_playwright
-
-    drawn = figure(runs())
-    body = page.drawing(drawn)
-    style = "<style>body,figure{margin:0;background:#fff}</style>"
-    text = f"<!doctype html>{style}<body>{body}{page.scripts(body)}"
-    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser_path is None:
-        sys.exit("make_hero: there is no Chromium on the PATH; on Debian: apt install chromium")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        source = Path(folder) / "hero.html"
-        source.write_text(text, encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        size = {"width": WIDTH, "height": HEIGHT}
-        view = browser.new_page(viewport=size, device_scale_factor=2)
-        view.goto(source.as_uri())
-        view.wait_for_selector("html[data-drawn=yes]", state="attached")
-        view.locator(".drawn").screenshot(path=out)
-        browser.close()
+    out.write_bytes(*photographs([figure(runs())], width=WIDTH, scale=2))
 
 
 if __name__ == "__main__":

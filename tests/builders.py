@@ -118,7 +118,7 @@ def graphs(draw: st.DrawFn, *, most_knobs: int = 6, most_criteria: int = 5) -> G
 
 @dataclass(frozen=True)
 class Datum:
-    """One observation of every criterion: means of so many rounds at a state."""
+    """One observation of every criterion: means of some rounds at a state."""
 
     state: Array  # (k,)
     losses: Array  # (m,) NaN where none was seen

@@ -22,7 +22,7 @@ Places = dict[tuple[str, ...], list[tuple[str, int]]]
 
 
 def runs(texts: dict[str, str], length: int = RUN) -> Places:
-    """Where each run of so many lines begins: the file, and the number of its first line."""
+    """Where each run of `length` lines begins: the file, and the number of its first line."""
     found: Places = {}
     for name, text in texts.items():
         bare = IMPORT.sub(lambda block: "\n" * block[0].count("\n"), text)

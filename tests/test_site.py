@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NARROW = (390, 844)
+PLOTLY = "application/vnd.plotly.v1+json"
 pytestmark = pytest.mark.slow
 
 
@@ -65,7 +68,10 @@ def test_every_public_name_has_its_place(site: Path) -> None:
 def test_what_is_generated(site: Path) -> None:
     commands = (site / "reference" / "cli.html").read_text(encoding="utf-8")
     assert "trimtab storage check" in commands
-    assert "max_step" in (site / "reference" / "schemas.html").read_text(encoding="utf-8")
+    schemas = (site / "reference" / "schemas.html").read_text(encoding="utf-8")
+    assert "max_step" in schemas
+    for command in ("ask", "doctor", "explain", "history", "status"):
+        assert f"trimtab {command} --json" in schemas
     for path in NOTEBOOKS:
         assert (site / "notebooks" / f"{path.stem}.html").is_file()
 
@@ -98,18 +104,36 @@ def test_search_works_from_disk(chromium: Browser, site: Path) -> None:
         assert seen.complaints == []
 
 
+def kinds(cell: Any) -> list[set[str]]:
+    """What a cell shows, output by output; a picture stands for a figure, its words for text."""
+    found = []
+    for output in cell.get("outputs", ()):
+        data = {*output.get("data", {})} or {"text/plain"}
+        if PLOTLY in data:
+            data = {"image/png", "text/plain"}
+        if output.get("name") != "stderr":
+            found.append(data)
+    return found
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_run(path: Path) -> None:
+def test_notebooks_run_and_show_what_is_stored(path: Path) -> None:
     import nbformat
     from nbclient import NotebookClient
 
-    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    assert not any(cell.get("outputs") for cell in notebook.cells)  # they would grow stale
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
-    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    kinds = {kind for output in shown for kind in output.get("data", {})}
-    assert "application/vnd.plotly.v1+json" in kinds
-    assert "text/html" in kinds
+    stored: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    text = "\0".join(cell.source for cell in code)
+    renew = "make notebooks"
+    assert stored.metadata["executed"]["code"] == sha256(text.encode()).hexdigest(), renew
+    assert path.stat().st_size < 300e3  # light enough to be kept
+    pictures = [o for cell in code for o in cell.outputs if "image/png" in o.get("data", {})]
+    assert pictures
+    assert all(len(o.data["text/plain"]) > 40 for o in pictures)  # words for those who do not see
+    fresh = copy.deepcopy(stored)
+    NotebookClient(fresh, timeout=120, kernel_name="python3").execute()
+    shown = [kinds(cell) for cell in fresh.cells if cell.cell_type == "code"]
+    assert [kinds(cell) for cell in code] == shown, renew
 
 
 def test_there_are_four_notebooks() -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "trimtab"
+TESTS = Path(__file__).parent
 MODULES = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
 MOST = 15  # modules of a folder
 FEW = 40  # lines of a module
@@ -23,7 +24,6 @@ REASONS = {
     "model/bases/registry.py": "a list that users join",
     "paper/errata/entry.py": "what a statement has, which three modules of counterexamples read",
     "policies/registry.py": "a list that users join",
-    "run/backoff.py": "loops and webhooks wait alike",
     "run/faults.py": "what can go wrong outside, drawn once",
     "serve/api/parameters.py": "parameters that the endpoints of two modules and the pages share",
     "sim/worlds/registry.py": "a list that users join",
@@ -34,6 +34,14 @@ REASONS = {
 def test_folders_have_fifteen_modules_at_most() -> None:
     crowds = Counter(path.parent for path in MODULES)
     assert {str(folder): n for folder, n in crowds.items() if n > MOST} == {}
+
+
+def test_folders_of_tests_mirror_the_rooms() -> None:
+    def rooms(folder: Path) -> set[str]:
+        return {path.parent.name for path in folder.glob("*/*.py")}
+
+    beside = {"benchmarks", "core"}  # of the repository, and of src/core
+    assert rooms(TESTS) == rooms(SOURCE) | beside
 
 
 def test_small_modules_have_a_reason() -> None:

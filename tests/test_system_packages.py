@@ -33,13 +33,16 @@ def test_partly(x): assert x == 1
 """
 
 
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # none of them is of use here
+
+
 def run(folder: Path, *options: str, ci: str) -> subprocess.CompletedProcess[str]:
     (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (folder / "test_it.py").write_text(TESTS, encoding="utf-8")
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", *options],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CI": ci},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CI": ci, **ALONE},
         capture_output=True,
         text=True,
         check=False,

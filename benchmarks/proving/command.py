@@ -115,8 +115,9 @@ def _run(
         ours = arms.get(OURS)
         if asked.change is None or not isinstance(ours, Tuned):
             return []
-        rung = ", ".join(map(str, ours.alarms())) or "never"
-        return [f"Run {run}: the alarm of {OURS} rang before window {rung}."]
+        rung = ", ".join(map(str, ours.alarms()))
+        said = f"rang before window {rung}" if rung else "did not ring"
+        return [f"Run {run}: the alarm of {OURS} {said}."]
 
 
 def _parser() -> argparse.ArgumentParser:

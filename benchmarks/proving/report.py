@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.league.plans import planned
-from benchmarks.proving.arms import ENTRIES, FIXED
+from benchmarks.proving.arms import ENTRIES, FIXED, LATE
 from benchmarks.proving.picture import picture
 from benchmarks.proving.scores import LAST, Score, complete, machine, scores, totals
 from benchmarks.proving.windows import Window
@@ -106,7 +106,8 @@ def table(by_run: dict[int, dict[str, Score]]) -> str:
     arms = list(dict.fromkeys(arm for run in by_run.values() for arm in run))
     of = {arm: [run[arm] for run in by_run.values() if arm in run] for arm in arms}
     share = {arm: float(np.mean([score.share for score in of[arm]])) for arm in arms}
-    rivals = [share[arm] for arm in arms if arm not in ENTRIES or ENTRIES[arm].rival]
+    ours = {LATE, *(name for name, entry in ENTRIES.items() if not entry.rival)}
+    rivals = [share[arm] for arm in arms if arm not in ours]
     heads = ["arm", *(f"total / fixed, run {run}" for run in by_run), "mean", "/ best rival"]
     heads += ["loss", "price", "knob changes", "moves", "guardrail broken"]
     heads += [f"loss, last {LAST}", "helps from window"]

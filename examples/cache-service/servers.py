@@ -64,6 +64,7 @@ def redis_server(folder: Path, name: str) -> Iterator[Path]:
         "appendonly": "no",
         "maxmemory-policy": "allkeys-lru",
         "dir": str(folder),
+        "set-proc-title": "no",  # it would overwrite the environment, by which tests find it
     }
     process = subprocess.Popen(
         [

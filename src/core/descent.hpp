@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "hash_rng.hpp"
 #include "line_search.hpp"
+#include "neighbourhood.hpp"
 #include "objective.hpp"
 #include "views.hpp"
 
@@ -35,6 +37,21 @@ inline bool better(ConstReals x, double fx, ConstReals y, double fy, ConstReals 
     }
     if (far_x == 0.0 || far_y == 0.0 || std::abs(far_x - far_y) > TIED) return far_x < far_y;
     return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+}
+
+// Which of several candidates to take: of those tied with the best the one that `better` takes.
+//
+// Deviation: the paper's argmin does not say which of several minimisers to take, though before any
+// data there are many.
+inline std::size_t choose(const std::vector<ConstReals>& states, ConstReals values,
+                          ConstReals current) {
+    const double least = *std::min_element(values.begin(), values.end());
+    std::size_t taken = values.size();
+    for (std::size_t c = 0; c < values.size(); ++c)
+        if (values[c] <= least + TIED * std::abs(least) &&
+            (taken == values.size() || better(states[c], least, states[taken], least, current)))
+            taken = c;
+    return taken < values.size() ? taken : 0;  // where none is a number
 }
 
 // A search of some free knobs, on its way from state to state.
@@ -97,13 +114,12 @@ private:
     // Take knobs off the queue until it is empty; what was gained.
     double go_down(double coarse, Index most) {
         const Objective& F = at.objective();
-        LineSearch least(at.line);
         double gained = 0.0;
         for (Index n = 0; n < most && queued_ > 0; ++n) {
             const Index j = knobs_[next()];
             ++steps;
             at.face(j);
-            const Step step = least(at.s[j], F.low[j], F.high[j], F.levels_of(j), coarse);
+            const Step step = least(at.line, at.s[j], F.low[j], F.high[j], F.levels_of(j), coarse);
             if (step.x == at.s[j]) continue;
             gained += step.gain;
             at.move(j, step.x);
@@ -122,6 +138,12 @@ private:
     std::vector<bool> waiting_;
     std::size_t first_ = 0, queued_ = 0;
 };
+
+// The seed of the n-th solve after one with this seed, modulo 2^63.
+inline Index later_seed(Index seed, Index n) {
+    const auto next = static_cast<std::uint64_t>(seed) + static_cast<std::uint64_t>(n);
+    return static_cast<Index>(next & std::numeric_limits<Index>::max());
+}
 
 // When a search of n knobs has looked long enough.
 struct Effort {
@@ -175,13 +197,9 @@ private:
     static constexpr double ROUGH = 2e-3;  // of the width: gains left alone until the last descent
     static constexpr double SAME = 1e-6;   // of the value: starts this close to each other agree
 
-    struct Candidate {
-        std::vector<double> state;
-        double value;
-    };
-
     std::vector<double> best_of_starts(Effort effort) {
-        std::vector<Candidate> found;
+        std::vector<std::vector<double>> found;
+        std::vector<double> values;
         double best = std::numeric_limits<double>::infinity();
         Index again = 0;
         for (Index c = 0; c <= MOST_STARTS; ++c) {
@@ -193,19 +211,10 @@ private:
             else if (value <= best + SAME * std::abs(best))
                 ++again;
             best = std::min(best, value);
-            found.push_back({taken(), value});
+            found.push_back(taken());
+            values.push_back(value);
         }
-        return chosen(found, best);
-    }
-
-    // Of those tied with the best the one that `better` takes.
-    std::vector<double> chosen(const std::vector<Candidate>& found, double best) const {
-        const Candidate* taken = nullptr;
-        for (const Candidate& one : found)
-            if (one.value <= best + TIED * std::abs(best) &&
-                (!taken || better(one.state, best, taken->state, best, now_)))
-                taken = &one;
-        return taken ? taken->state : now_;
+        return found[choose({found.begin(), found.end()}, values, now_)];
     }
 
     // Put the knobs where the c-th descent starts: anywhere, or for odd c in a corner.
@@ -239,5 +248,18 @@ private:
     Index seed_;
     std::vector<double> now_;
 };
+
+// Leave s at the best state found of every part; the sum of their values.
+inline double search_parts(Search& search, const Neighbourhood& parts, double effort, Index seed) {
+    double sum = 0.0;
+    for (Index p = 0; p < parts.parts(); ++p) {
+        const ConstIndices knobs = parts.knobs(p);
+        const Minimum found =
+            MultiStart(search, knobs, parts.criteria(p), seed)(Effort(effort, size_of(knobs)));
+        for (std::size_t n = 0; n < knobs.size(); ++n) search.at.s[knobs[n]] = found.state[n];
+        sum += found.value;
+    }
+    return sum;
+}
 
 }  // namespace trimtab

@@ -1,4 +1,5 @@
-// How arrays come in from Python: checked here, by name, type, layout and length, never inside.
+// How arrays come in from Python and go out: checked here, by type, layout and length, never
+// inside.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,6 +8,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,40 +21,93 @@ namespace trimtab {
 
 namespace nb = nanobind;
 
-// A contiguous NumPy array of one axis; T const where the core only reads it.
+// A contiguous array of two axes, row after row.
 template <class T>
-using Vector = nb::ndarray<T, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+struct Table {
+    std::span<T> entries;
+    Index rows = 0, columns = 0;
+
+    std::span<T> row(Index r) const { return slice(entries, r * columns, (r + 1) * columns); }
+};
+
+}  // namespace trimtab
+
+namespace nanobind::detail {
 
 template <class T>
-std::span<T> view_of(const Vector<T>& array) {
-    return {array.data(), array.shape(0)};
-}
+constexpr auto kind_of_array =
+    const_name("ndarray of ") + const_name<std::is_floating_point_v<T>>("float", "int") +
+    const_name<8 * sizeof(T)>();
 
-inline void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
+// Spans are of NumPy's own memory: contiguous, of just this type, and never converted. T is const
+// where the core only reads.
+template <class T>
+struct type_caster<std::span<T>> {
+    NB_TYPE_CASTER(std::span<T>, kind_of_array<std::remove_const_t<T>>)
+
+    bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+        ndarray<T, numpy, ndim<1>, c_contig, device::cpu> array;
+        if (!try_cast(source, array, false)) return false;
+        value = {array.data(), array.shape(0)};
+        return true;
+    }
+};
+
+template <class T>
+struct type_caster<trimtab::Table<T>> {
+    NB_TYPE_CASTER(trimtab::Table<T>, kind_of_array<std::remove_const_t<T>>)
+
+    bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+        ndarray<T, numpy, ndim<2>, c_contig, device::cpu> array;
+        if (!try_cast(source, array, false)) return false;
+        value = {{array.data(), array.size()},
+                 static_cast<trimtab::Index>(array.shape(0)),
+                 static_cast<trimtab::Index>(array.shape(1))};
+        return true;
+    }
+};
+
+// A vector goes out as a new array that owns its numbers.
+template <class T>
+struct type_caster<std::vector<T>> {
+    NB_TYPE_CASTER(std::vector<T>, kind_of_array<T>)
+
+    static handle from_cpp(std::vector<T> values, rv_policy, cleanup_list*) noexcept {
+        auto* data = new std::vector<T>(std::move(values));
+        capsule owner(data, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+        object array =
+            nanobind::cast(ndarray<numpy, T, ndim<1>>(data->data(), {data->size()}, owner));
+        // NumPy has two integers of 64 bits where one will do, and would print the other's name.
+        return (std::is_same_v<T, trimtab::Index> ? array.attr("view")("int64") : array).release();
+    }
+};
+
+}  // namespace nanobind::detail
+
+namespace trimtab {
+
+[[noreturn]] inline void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
 
 // The array has this length.
 template <class T>
-std::span<T> sized(const Vector<T>& array, Index size, const char* name) {
-    const std::span<T> view = view_of(array);
+std::span<T> sized(std::span<T> view, Index size, const std::string& name) {
     if (size_of(view) != size)
-        refuse(std::string(name) + " has " + std::to_string(view.size()) + " entries, expected " +
+        refuse(name + " has " + std::to_string(view.size()) + " entries, expected " +
                std::to_string(size));
     return view;
 }
 
 // The array has these rows and columns.
 template <class T>
-std::span<T> table(const Matrix<T>& array, Index rows, Index columns, const char* name) {
-    if (static_cast<Index>(array.shape(0)) != rows || static_cast<Index>(array.shape(1)) != columns)
-        refuse(std::string(name) + " must have " + std::to_string(rows) + " rows and " +
+std::span<T> sized(const Table<T>& table, Index rows, Index columns, const std::string& name) {
+    if (table.rows != rows || table.columns != columns)
+        refuse(name + " must have " + std::to_string(rows) + " rows and " +
                std::to_string(columns) + " columns");
-    return {array.data(), array.size()};
+    return table.entries;
 }
 
 // Every entry is an index below `end`.
-inline ConstIndices checked(ConstIndices view, Index end, const std::string& name) {
+inline ConstIndices indices(ConstIndices view, Index end, const std::string& name) {
     for (std::size_t n = 0; n < view.size(); ++n)
         if (view[n] < 0 || view[n] >= end)
             refuse(name + "[" + std::to_string(n) + "] = " + std::to_string(view[n]) +
@@ -59,26 +115,18 @@ inline ConstIndices checked(ConstIndices view, Index end, const std::string& nam
     return view;
 }
 
-inline ConstIndices indices(const Vector<const Index>& array, Index end, const char* name) {
-    return checked(view_of(array), end, name);
+inline ConstIndices rising(ConstIndices view, Index end, const std::string& name) {
+    if (std::adjacent_find(view.begin(), view.end(), std::greater_equal<>()) != view.end())
+        refuse(name + " must ascend");
+    return indices(view, end, name);
 }
 
 // Offsets into something of length `end`: they begin at 0, never fall, and end there.
-inline void check_offsets(ConstIndices offsets, Index end, const char* name) {
-    bool good = !offsets.empty() && offsets.front() == 0 && offsets.back() == end;
-    for (std::size_t n = 1; good && n < offsets.size(); ++n) good = offsets[n - 1] <= offsets[n];
-    if (!good)
-        refuse(std::string(name) + " must rise from 0 to " + std::to_string(end) +
+inline ConstIndices offsets(ConstIndices view, Index end, const std::string& name) {
+    if (view.empty() || view.front() != 0 || view.back() != end ||
+        !std::is_sorted(view.begin(), view.end()))
+        refuse(name + " must rise from 0 to " + std::to_string(end) +
                "; they are offsets into another array");
-}
-
-// These rows of a compressed table end where its items, `end` of them, do or before.
-inline ConstIndices rows_of(const Vector<const Index>& rows, ConstIndices offsets, Index end,
-                            const char* name) {
-    const ConstIndices view = indices(rows, size_of(offsets) - 1, name);
-    for (const Index row : view)
-        if (offsets[row] < 0 || offsets[row] > offsets[row + 1] || offsets[row + 1] > end)
-            refuse("offsets[" + std::to_string(row) + "] does not fit its table");
     return view;
 }
 
@@ -90,39 +138,33 @@ public:
     template <class T>
     std::span<T> any(const char* name) {
         nb::object value = source_.attr(name);
-        Vector<T> array;
-        if (!nb::try_cast<Vector<T>>(value, array, false))
+        std::span<T> view;
+        if (!nb::try_cast(value, view, false))
             throw nb::type_error((title(name) + " must be a contiguous array of " + kind<T>() +
                                   (std::is_const_v<T> ? "" : " that may be written to"))
                                      .c_str());
         kept_.push_back(std::move(value));
-        return view_of(array);
+        return view;
     }
 
     template <class T>
     std::span<T> of(const char* name, Index size) {
-        const std::span<T> view = any<T>(name);
-        if (size_of(view) != size)
-            refuse(title(name) + " has " + std::to_string(view.size()) + " entries, expected " +
-                   std::to_string(size));
-        return view;
+        return sized(any<T>(name), size, title(name));
     }
 
     // Of this length, or empty.
     template <class T>
     std::span<T> maybe(const char* name, Index size) {
         const std::span<T> view = any<T>(name);
-        return view.empty() ? view : of<T>(name, size);
+        return view.empty() ? view : sized(view, size, title(name));
     }
 
     ConstIndices indices(const char* name, Index end) {
-        return checked(any<const Index>(name), end, title(name));
+        return trimtab::indices(any<const Index>(name), end, title(name));
     }
 
     ConstIndices offsets(const char* name, Index rows, Index end) {
-        const ConstIndices view = of<const Index>(name, rows + 1);
-        check_offsets(view, end, title(name).c_str());
-        return view;
+        return trimtab::offsets(of<const Index>(name, rows + 1), end, title(name));
     }
 
 private:
@@ -147,16 +189,5 @@ struct Held {
     std::vector<nb::object> kept;
     View view;
 };
-
-// A new NumPy array that owns the numbers.
-template <class T>
-nb::object owned(std::vector<T> values) {
-    auto* data = new std::vector<T>(std::move(values));
-    nb::capsule owner(data, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    nb::object array =
-        nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data->data(), {data->size()}, owner));
-    // NumPy has two integers of 64 bits where one will do, and would print the other's name.
-    return std::is_same_v<T, Index> ? array.attr("view")("int64") : array;
-}
 
 }  // namespace trimtab

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "descent.hpp"
@@ -47,18 +48,13 @@ public:
     Index variables() const { return static_cast<Index>(counts_.size()); }
     Index candidates() const { return firsts_.back(); }
 
-    struct Choice {
-        std::vector<Index> candidates;  // of each variable
-        double least;                   // the sum of all
-    };
-
     // The best choice of a candidate for every variable, and the least sum of all.
     //
     // Equal sums go by the smaller total toll, and equal tolls by the lower candidate, variable by
     // variable in reverse order of elimination. In every bucket, equal means within TIED / n times
     // the sum over the factors of the largest entry of each in size, and for tolls likewise over
     // the n variables. The minimum itself does not depend on the tolls.
-    Choice minimum(ConstReals tables, ConstReals toll) {
+    std::pair<std::vector<Index>, double> minimum(ConstReals tables, ConstReals toll) {
         const double n = static_cast<double>(variables());
         values_.assign(tables.begin(), tables.end());
         values_.resize(message_end());

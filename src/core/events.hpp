@@ -7,8 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "draws.hpp"
@@ -47,8 +45,9 @@ public:
 
     // Event after event, until something else is to be done.
     Status run(Clock begin, double rate, double bound_so_far, double per_round, double factor,
-               Index seed, Draws draws) {
+               double effort, Index seed, Draws draws) {
         at = begin;
+        effort_ = effort;
         seed_ = seed;
         bound = bound_so_far;
         bound_per_round = per_round;
@@ -109,7 +108,7 @@ private:
         const ConstIndices affected = local_.parts.affected();
         local_.regression().add_owed(affected, mean_, squares_);
         add_rates(affected, -1.0);
-        const bool finite = local_.update(due_, factor, next_seed());
+        const bool finite = local_.update(due_, factor, effort_, later_seed(seed_, solves));
         add_rates(affected, 1.0);
         if (!finite) return false;
         if (solves++ == 0) first_solve = at.t;
@@ -127,12 +126,6 @@ private:
         offsets.push_back(static_cast<Index>(changed.size()));
         ends.push_back(at.t);
         rates.push_back(rate_.total());
-    }
-
-    // Seeds count solves, modulo 2^63.
-    Index next_seed() const {
-        const auto next = static_cast<std::uint64_t>(seed_) + static_cast<std::uint64_t>(solves);
-        return static_cast<Index>(next & std::numeric_limits<Index>::max());
     }
 
     Index owed(Index i) const {
@@ -154,6 +147,7 @@ private:
     }
 
     LocalUpdate& local_;
+    double effort_ = 0.0;     // of a search
     Index seed_ = 0;          // of the first solve
     ConstReals theta_;        // (sum d,) the world's
     ConstReals sigma_;        // (m,) its noise

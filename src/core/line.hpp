@@ -6,6 +6,8 @@
 // the knob, and what moving the knob away from its anchor costs. F is G without the price.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "views.hpp"
@@ -15,6 +17,10 @@ namespace trimtab {
 // A value and its first two derivatives.
 struct Curve {
     double y, slope, bend;
+
+    Curve operator-(Curve other) const {
+        return {y - other.y, slope - other.slope, bend - other.bend};
+    }
 };
 
 class Line {
@@ -57,50 +63,42 @@ public:
         return sum;
     }
 
-    double value(double at) const { return mean(at).y - width(at) + toll(at); }
+    double value(double at) const { return mean<0>(at).y - width(at) + toll(at); }
+
+    // Below, D is the degree where that is known as this is compiled, which is much faster, else 0.
 
     // A and its first two derivatives.
-    Curve mean(double at) const { return polynomial(&A[0], degree, at); }
+    template <Index D>
+    Curve mean(double at) const {
+        return polynomial<D>(&A[0], degree, at);
+    }
 
     // Q of one reader, and its first two derivatives.
+    template <Index D>
     Curve square(double at, Index c) const {
-        return degree == 2 ? quartic(Q(c), at) : polynomial(Q(c), 2 * degree, at);
+        return polynomial<2 * D>(Q(c), 2 * degree, at);
     }
 
     // F, its slope and its bend.
+    template <Index D>
     Curve curve(double at) const {
-        Curve found = mean(at);
-        for (Index c = 0; c < readers; ++c) {
-            const Curve w = root(bonus[c], square(at, c));
-            found.y -= w.y;
-            found.slope -= w.slope;
-            found.bend -= w.bend;
-        }
+        Curve found = mean<D>(at);
+        for (Index c = 0; c < readers; ++c) found = found - root(bonus[c], square<D>(at, c));
         return found;
     }
 
-    // F and its derivatives at the first points, side by side so that processors do several at
-    // once where the degree is 2, as it nearly always is.
+    // The same at the first points, side by side so that processors do several at once.
+    template <Index D>
     void curves(Index points) {
-        if (degree != 2) {
-            for (Index n = 0; n < points; ++n) set(n, curve(x[n]));
-            return;
-        }
         double *py = &y[0], *ps = &slope[0], *pb = &bend[0];
         const double* px = &x[0];
-        const double a0 = A[0], a1 = A[1], a2 = A[2];
-        for (Index n = 0; n < points; ++n) {
-            py[n] = (a2 * px[n] + a1) * px[n] + a0;
-            ps[n] = 2.0 * a2 * px[n] + a1;
-            pb[n] = 2.0 * a2;
-        }
+        for (Index n = 0; n < points; ++n) set(n, mean<D>(px[n]));
         for (Index c = 0; c < readers; ++c) {
-            const double a = bonus[c];
-            const double* coefficients = Q(c);
-            const double q[5] = {coefficients[0], coefficients[1], coefficients[2], coefficients[3],
-                                 coefficients[4]};
+            std::array<double, 2 * D + 1> own;  // nobody else writes to it
+            if (D > 0) std::copy_n(Q(c), own.size(), own.begin());
+            const double *q = D > 0 ? own.data() : Q(c), a = bonus[c];
             for (Index n = 0; n < points; ++n) {
-                const Curve w = root(a, quartic(q, px[n]));
+                const Curve w = root(a, polynomial<2 * D>(q, 2 * degree, px[n]));
                 py[n] -= w.y;
                 ps[n] -= w.slope;
                 pb[n] -= w.bend;
@@ -113,20 +111,20 @@ private:
         return SAMPLES_PER_DEGREE * std::max<Index>(degree, 1) + 1 + 3 * degree * readers + AT_ONCE;
     }
 
-    static Curve polynomial(const double* c, Index degree, double x) {
+    template <Index D>
+    static Curve polynomial(const double* c, Index any, double x) {
+        if constexpr (D == 4) {
+            return {(((c[4] * x + c[3]) * x + c[2]) * x + c[1]) * x + c[0],
+                    ((4.0 * c[4] * x + 3.0 * c[3]) * x + 2.0 * c[2]) * x + c[1],
+                    (12.0 * c[4] * x + 6.0 * c[3]) * x + 2.0 * c[2]};
+        }
         Curve found{0.0, 0.0, 0.0};
-        for (Index r = degree; r >= 0; --r) {
+        for (Index r = D > 0 ? D : any; r >= 0; --r) {
             found.bend = found.bend * x + 2.0 * found.slope;
             found.slope = found.slope * x + found.y;
             found.y = found.y * x + c[r];
         }
         return found;
-    }
-
-    static Curve quartic(const double* c, double x) {
-        return {(((c[4] * x + c[3]) * x + c[2]) * x + c[1]) * x + c[0],
-                ((4.0 * c[4] * x + 3.0 * c[3]) * x + 2.0 * c[2]) * x + c[1],
-                (12.0 * c[4] * x + 6.0 * c[3]) * x + 2.0 * c[2]};
     }
 
     // a sqrt(Q) and its derivatives; 0 where Q is, or would be but for rounding.

@@ -22,6 +22,8 @@ struct Step {
 
 constexpr double SETTLED = 1e-11;  // of the scale along the knob: gains below this are none
 
+// D is the degree of the line, or 0 for any.
+template <Index D>
 class LineSearch {
 public:
     explicit LineSearch(Line& line) : line_(line) {}
@@ -33,7 +35,7 @@ public:
         double scale = width;
         for (Index r = 0; r <= line_.degree; ++r) scale += std::abs(line_.A[r]);
         least_gain_ = std::max(SETTLED * scale, coarse * width);
-        at_now_ = line_.mean(now).y - width + line_.toll(now);
+        at_now_ = line_.template mean<D>(now).y - width + line_.toll(now);
         now_ = x_ = now;
         best_ = at_now_ - least_gain_;
         if (!levels.empty()) {
@@ -78,7 +80,7 @@ private:
                 (after - before + bend_left * left - bend_right * right) / (bend_left - bend_right);
             if ((before + bend_left * (meet - left)) * before > 0.0) return;
             const double turn = turning_point(left, right, bend_left < 0.0);
-            const double middle = line_.curve(turn).slope + pull;
+            const double middle = line_.template curve<D>(turn).slope + pull;
             if (after < 0.0 && 0.0 < middle)
                 right = turn;
             else if (middle < 0.0 && 0.0 < after)
@@ -97,7 +99,7 @@ private:
     double turning_point(double left, double right, bool falling) const {
         for (int n = 0; n < TURN_STEPS; ++n) {
             const double x = 0.5 * (left + right);
-            if ((line_.curve(x).bend < 0.0) == falling)
+            if ((line_.template curve<D>(x).bend < 0.0) == falling)
                 left = x;
             else
                 right = x;
@@ -116,7 +118,7 @@ private:
         const double settled = SHARE * least_gain_;
         double y = 0.0;
         for (int n = 0; n < NEWTON_STEPS; ++n) {
-            const Curve here = line_.curve(x);
+            const Curve here = line_.template curve<D>(x);
             const double slope = here.slope + pull;
             y = here.y;
             (slope < 0.0 ? left : right) = x;
@@ -150,7 +152,7 @@ private:
             std::rotate(std::upper_bound(x, last, *last), last, last + 1);
         Index padded = points_;
         while (padded % Line::AT_ONCE != 0) line_.x[padded++] = high;
-        line_.curves(padded);
+        line_.template curves<D>(padded);
         return points_;
     }
 
@@ -166,9 +168,9 @@ private:
             if (q < gap * gap * Q[2]) add_notch(centre, std::sqrt(std::max(q, 0.0) / Q[2]));
             return;
         }
-        double before = line_.square(low, c).slope;
+        double before = line_.template square<D>(low, c).slope;
         for (Index n = 1; n < even_; ++n) {
-            const Curve here = line_.square(line_.x[n], c);
+            const Curve here = line_.template square<D>(line_.x[n], c);
             if (before < 0.0 && 0.0 < here.slope && narrow(here, gap)) {
                 const auto [centre, reach] =
                     notch_between(line_.x[n - 1], line_.x[n], before, here.slope, c);
@@ -213,7 +215,7 @@ private:
         double x = left + (right - left) * before / (before - after);
         double reach = 0.0;
         for (int n = 0; n < NEWTON_STEPS; ++n) {
-            const Curve q = line_.square(x, c);
+            const Curve q = line_.template square<D>(x, c);
             (q.slope < 0.0 ? left : right) = x;
             double step = q.bend > 0.0 ? x - q.slope / q.bend : left;
             if (!(left < step && step < right)) step = 0.5 * (left + right);
@@ -230,5 +232,18 @@ private:
     double now_ = 0.0, at_now_ = 0.0, x_ = 0.0, best_ = 0.0, least_gain_ = 0.0;
     Index even_ = 0, points_ = 0;
 };
+
+// The least G of a line, as LineSearch finds it: degree 2 is the paper's, 6 what is usual else.
+inline Step least(Line& line, double now, double low, double high, ConstReals levels,
+                  double coarse) {
+    switch (line.degree) {
+        case 2:
+            return LineSearch<2>(line)(now, low, high, levels, coarse);
+        case 6:
+            return LineSearch<6>(line)(now, low, high, levels, coarse);
+        default:
+            return LineSearch<0>(line)(now, low, high, levels, coarse);
+    }
+}
 
 }  // namespace trimtab

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "descent.hpp"
-#include "neighbourhood.hpp"
 #include "objective.hpp"
 #include "regression.hpp"
 #include "views.hpp"
@@ -35,13 +34,12 @@ struct GrowingRadii {
 class LocalUpdate {
 public:
     LocalUpdate(const Regression& regression, const Objective& objective, Reals radii,
-                GrowingRadii growing, double effort)
+                GrowingRadii growing)
         : parts(objective.scope_offsets, objective.scope, objective.touch_offsets, objective.touch),
           regression_(regression),
           objective_(objective),
           radii_(radii),
           growing_(growing),
-          effort_(effort),
           search_(objective_) {}
 
     LocalUpdate(const LocalUpdate&) = delete;
@@ -74,14 +72,12 @@ public:
     // Free the parts found and reset the clocks of those that triggered. Nothing may be owed to the
     // criteria concerned. False where values are beyond floating point: nothing moves then, and no
     // clock is reset.
-    bool update(ConstIndices triggered, double factor, Index seed) {
+    bool update(ConstIndices triggered, double factor, double effort, Index seed) {
         const ConstIndices affected = parts.affected();
         widen(affected, -1.0);
         regression_.flush(affected);
         if (!growing_.sigma.empty()) grow(affected);
-        bool finite = true;
-        for (Index p = 0; p < parts.parts(); ++p)
-            finite = search(parts.knobs(p), parts.criteria(p), seed) && finite;
+        const bool finite = std::isfinite(search_parts(search_, parts, effort, seed));
         settle(finite);
         if (finite)
             for (const Index i : triggered) regression_.since[i] = 0.0;
@@ -92,14 +88,6 @@ public:
     }
 
 private:
-    // Leave s at the best state found of these knobs; whether its value is a number.
-    bool search(ConstIndices knobs, ConstIndices criteria, Index seed) {
-        const Minimum found =
-            MultiStart(search_, knobs, criteria, seed)(Effort(effort_, size_of(knobs)));
-        for (std::size_t n = 0; n < knobs.size(); ++n) search_.at.s[knobs[n]] = found.state[n];
-        return std::isfinite(found.value);
-    }
-
     // Deploy where the knobs are now, or put them back.
     void settle(bool finite) {
         moved_.clear();
@@ -133,7 +121,6 @@ private:
     Objective objective_;
     Reals radii_;  // the objective's own
     GrowingRadii growing_;
-    double effort_;  // of a search
     Search search_;
     std::vector<Index> moved_;
 };

@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <optional>
+#include <variant>
 
 #include "alarm.hpp"
 #include "descent.hpp"
@@ -11,11 +12,11 @@
 #include "events.hpp"
 #include "features.hpp"
 #include "level.hpp"
-#include "links.hpp"
 #include "local_update.hpp"
 #include "objective.hpp"
 #include "regression.hpp"
 #include "tables.hpp"
+#include "weighing.hpp"
 #include "wide.hpp"
 
 using namespace nanobind::literals;
@@ -23,14 +24,18 @@ using namespace nanobind::literals;
 namespace trimtab {
 namespace {
 
-using InReals = Vector<const double>;
-using InIndices = Vector<const Index>;
-using OutReals = Vector<double>;
+using Numbers = std::vector<double>;
+using Count = std::vector<Index>;
+
+double at_least_0(double effort) {
+    if (!(effort >= 0.0)) refuse("effort must be at least 0");
+    return effort;
+}
 
 // Regressions and their trigger queue
 
 struct HeldRegression : Held<Regression> {
-    std::vector<Index> tree;  // of the queue
+    Count tree;  // of the queue
 };
 
 // The augmented factor of every criterion is a triangle of its own size.
@@ -80,27 +85,84 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.requeue();
 }
 
-ConstIndices criteria_of(const HeldRegression& self, const InIndices& criteria) {
+ConstIndices criteria_of(const HeldRegression& self, ConstIndices criteria) {
     return indices(criteria, self.view.criteria(), "criteria");
 }
 
-// A loss of every criterion, for one round; -1 for anything else, which changes nothing.
-Index add_round(const HeldRegression& self, nb::handle losses, double limit) {
-    InReals given;
-    const Index m = self.view.criteria();
-    if (!nb::try_cast<InReals>(losses, given, false) || size_of(view_of(given)) != m ||
-        count_beyond(given.data(), m, limit) > 0)
+template <class T>
+Index add_rows(const Regression& to, const Table<const T>& losses, double limit) {
+    const auto fits = [&](T x) { return std::abs(static_cast<double>(x)) <= limit; };
+    if (losses.columns != to.criteria() ||
+        !std::all_of(losses.entries.begin(), losses.entries.end(), fits))
         return -1;
-    return self.view.add_round(view_of(given));
+    Numbers row(static_cast<std::size_t>(losses.columns));
+    Index cut = 0;
+    for (Index r = 0; r < losses.rows; ++r) {
+        std::copy_n(losses.row(r).begin(), losses.columns, row.begin());
+        cut += to.add_round(row);
+    }
+    return cut;
 }
 
-template <class T>
-void add_rounds(const HeldRegression& self, const Matrix<const T>& losses) {
-    if (static_cast<Index>(losses.shape(1)) != self.view.criteria())
-        refuse("losses must have a column per criterion");
-    if (!self.view.low.empty()) refuse("add_rounds does not cut losses; use add_round");
-    self.view.add_rounds(losses.data(), static_cast<Index>(losses.shape(0)));
+Index add_rounds(const HeldRegression& self, nb::handle losses, double limit) {
+    const Regression& to = self.view;
+    if (ConstReals one; nb::try_cast(losses, one, false)) {  // as in nearly every round
+        const bool fits =
+            size_of(one) == to.criteria() && count_beyond(one.data(), size_of(one), limit) == 0;
+        return fits ? to.add_round(one) : -1;
+    }
+    if (Table<const double> rows; nb::try_cast(losses, rows, false))
+        return add_rows(to, rows, limit);
+    if (Table<const float> rows; nb::try_cast(losses, rows, false))
+        return add_rows(to, rows, limit);
+    return -1;
 }
+
+Count add_some(const HeldRegression& self, ConstReals losses, ConstIndices count) {
+    const Index m = self.view.criteria();
+    return self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"));
+}
+
+void add_owed(const HeldRegression& self, ConstIndices criteria, ConstReals mean,
+              ConstReals squares) {
+    const ConstIndices which = criteria_of(self, criteria);
+    self.view.add_owed(which, sized(mean, size_of(which), "mean"),
+                       sized(squares, size_of(which), "squares"));
+}
+
+void take(const HeldRegression& self, ConstIndices criteria, ConstReals phi,
+          std::optional<ConstReals> losses, ConstIndices count) {
+    const Index m = self.view.criteria();
+    const ConstIndices which = criteria_of(self, criteria), rounds = sized(count, m, "count");
+    const ConstReals x = sized(phi, size_of(self.view.phi), "phi");
+    if (losses)
+        self.view.take(which, x, sized(*losses, m, "losses"), rounds);
+    else
+        self.view.foresee(which, x, rounds);
+}
+
+void begin(const HeldRegression& self, ConstIndices criteria, bool again) {
+    const ConstIndices which = criteria_of(self, criteria);
+    if (!again) return self.view.begin(which);
+    if (self.view.R0.empty() || self.view.alone.empty())
+        refuse("to begin again needs R0 and alone, which are empty");
+    self.view.begin_again(which);
+}
+
+void flush(const HeldRegression& self, ConstIndices criteria, Index rounds, Index memory) {
+    const ConstIndices which = criteria_of(self, criteria);
+    if (memory < 1) refuse("memory must be at least 1");
+    if (memory < NEVER)
+        self.view.flush_faded(which, rounds, memory);
+    else
+        self.view.flush(which);
+}
+
+void measure(const HeldRegression& self, ConstIndices criteria, double factor) {
+    self.view.measure(criteria_of(self, criteria), factor);
+}
+
+// What a prior adds: levels that wander, and the alarm
 
 // Every criterion has a level, and factors of its data alone.
 void check_levels(const Regression& all) {
@@ -109,34 +171,37 @@ void check_levels(const Regression& all) {
         if (all.dim(i) == 0) refuse("criterion " + std::to_string(i) + " has no constant feature");
 }
 
-nb::object likelihood(const HeldRegression& self, const InIndices& criteria,
-                      const Matrix<const double>& phi, const Matrix<const double>& n,
-                      const Matrix<const double>& losses, const InReals& rounds,
-                      const InReals& sigma, const InReals& misfit, const InReals& grid,
-                      double far) {
+void wander(const HeldRegression& self, double g, Index rounds, Reals lost) {
+    check_levels(self.view);
+    let_wander(self.view, g, rounds, sized(lost, self.view.criteria(), "lost"));
+}
+
+Numbers likelihood(const HeldRegression& self, ConstIndices criteria, Table<const double> phi,
+                   Table<const double> n, Table<const double> losses, ConstReals rounds,
+                   ConstReals sigma, ConstReals misfit, ConstReals grid, double far) {
     check_levels(self.view);
     const ConstIndices which = criteria_of(self, criteria);
-    const Index epochs = size_of(view_of(rounds)), s = size_of(which);
+    const Index epochs = size_of(rounds), s = size_of(which);
     Index width = 0;
     for (const Index i : which) width += self.view.dim(i);
     const Diary diary{which,
-                      table(phi, epochs, width, "phi"),
-                      table(n, epochs, s, "n"),
-                      table(losses, epochs, s, "losses"),
-                      view_of(rounds),
+                      sized(phi, epochs, width, "phi"),
+                      sized(n, epochs, s, "n"),
+                      sized(losses, epochs, s, "losses"),
+                      rounds,
                       sized(sigma, s, "sigma"),
                       sized(misfit, s, "misfit"),
                       far};
-    std::vector<double> found;
-    for (const double g : view_of(grid)) found.push_back(diary.likelihood(self.view, g));
-    return owned(std::move(found));
+    Numbers found;
+    for (const double g : grid) found.push_back(diary.likelihood(self.view, g));
+    return found;
 }
 
-nanobind::tuple compare(const HeldRegression& self, const InReals& sigma, const InReals& misfit,
-                        double g, Index enough, const Matrix<double>& heard, const OutReals& far,
-                        const OutReals& alone) {
+std::tuple<Index, double, double> compare(const HeldRegression& self, ConstReals sigma,
+                                          ConstReals misfit, double g, Index enough,
+                                          Table<double> heard, Reals far, Reals alone) {
     const Index m = self.view.criteria();
-    const Reals rows = table(heard, 6, m, "heard");
+    const Reals rows = sized(heard, 6, m, "heard");
     const Alarm alarm{sized(sigma, m, "sigma"),
                       sized(misfit, m, "misfit"),
                       g,
@@ -148,143 +213,30 @@ nanobind::tuple compare(const HeldRegression& self, const InReals& sigma, const 
                       slice(rows, 4 * m, 5 * m),
                       slice(rows, 5 * m, 6 * m)};
     const auto found = alarm.compare(self.view, sized(far, m, "far"), sized(alone, m, "alone"));
-    return nanobind::make_tuple(found.known, found.sum, found.squares);
-}
-
-void begin(const HeldRegression& self, const InIndices& criteria, bool again) {
-    const ConstIndices which = criteria_of(self, criteria);
-    if (!again) return self.view.begin(which);
-    if (self.view.R0.empty() || self.view.alone.empty())
-        refuse("to begin again needs R0 and alone, which are empty");
-    self.view.begin_again(which);
-}
-
-void take_each(const HeldRegression& self, const InIndices& criteria, const InReals& phi,
-               const std::optional<InReals>& losses, const InIndices& count) {
-    const Index m = self.view.criteria();
-    const ConstIndices which = criteria_of(self, criteria), rounds = sized(count, m, "count");
-    const ConstReals x = sized(phi, size_of(self.view.phi), "phi");
-    if (losses)
-        self.view.take_each(which, x, sized(*losses, m, "losses"), rounds);
-    else
-        self.view.foresee(which, x, rounds);
-}
-
-void flush(const HeldRegression& self, const InIndices& criteria, Index rounds, Index memory) {
-    const ConstIndices which = criteria_of(self, criteria);
-    if (memory < 1) refuse("memory must be at least 1");
-    if (memory < NEVER)
-        self.view.flush_faded(which, rounds, memory);
-    else
-        self.view.flush(which);
+    return {found.known, found.sum, found.squares};
 }
 
 void bind_regression(nb::module_& module) {
     nb::class_<HeldRegression>(module, "Regression")
         .def("__init__", &read_regression, "arrays"_a)
-        .def("begin", &begin, "criteria"_a.noconvert(), "again"_a)
-        .def("add_round", &add_round, "losses"_a, "limit"_a)
-        .def("add_rounds", &add_rounds<double>, "losses"_a.noconvert())
-        .def("add_rounds", &add_rounds<float>, "losses"_a.noconvert())
-        .def(
-            "add_some",
-            [](const HeldRegression& self, const InReals& losses, const InIndices& count) {
-                const Index m = self.view.criteria();
-                return owned(
-                    self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count")));
-            },
-            "losses"_a.noconvert(), "count"_a.noconvert())
-        .def(
-            "add_owed",
-            [](const HeldRegression& self, const InIndices& criteria, const InReals& mean,
-               const InReals& squares) {
-                const ConstIndices which = criteria_of(self, criteria);
-                self.view.add_owed(which, sized(mean, size_of(which), "mean"),
-                                   sized(squares, size_of(which), "squares"));
-            },
-            "criteria"_a.noconvert(), "mean"_a.noconvert(), "squares"_a.noconvert())
-        .def("take_each", &take_each, "criteria"_a.noconvert(), "phi"_a.noconvert(),
-             "losses"_a.noconvert().none(), "count"_a.noconvert())
-        .def("flush", &flush, "criteria"_a.noconvert(), "rounds"_a, "memory"_a)
-        .def(
-            "measure",
-            [](const HeldRegression& self, const InIndices& criteria, double factor) {
-                self.view.measure(criteria_of(self, criteria), factor);
-            },
-            "criteria"_a.noconvert(), "factor"_a)
-        .def("requeue", [](const HeldRegression& self) { self.view.requeue(); })
-        .def(
-            "let_wander",
-            [](const HeldRegression& self, double g, Index rounds, const OutReals& lost) {
-                check_levels(self.view);
-                let_wander(self.view, g, rounds, sized(lost, self.view.criteria(), "lost"));
-            },
-            "g"_a, "rounds"_a, "lost"_a.noconvert())
-        .def("likelihood", &likelihood, "criteria"_a.noconvert(), "phi"_a.noconvert(),
-             "n"_a.noconvert(), "losses"_a.noconvert(), "rounds"_a.noconvert(),
-             "sigma"_a.noconvert(), "misfit"_a.noconvert(), "grid"_a.noconvert(), "far"_a)
-        .def("compare", &compare, "sigma"_a.noconvert(), "misfit"_a.noconvert(), "g"_a, "enough"_a,
-             "heard"_a.noconvert(), "far"_a.noconvert(), "alone"_a.noconvert());
+        .def("begin", &begin, "criteria"_a, "again"_a)
+        .def("add_rounds", &add_rounds, "losses"_a, "limit"_a)
+        .def("add_some", &add_some, "losses"_a, "count"_a)
+        .def("add_owed", &add_owed, "criteria"_a, "mean"_a, "squares"_a)
+        .def("take", &take, "criteria"_a, "phi"_a, "losses"_a.none(), "count"_a)
+        .def("flush", &flush, "criteria"_a, "rounds"_a, "memory"_a)
+        .def("measure", &measure, "criteria"_a, "factor"_a)
+        .def("let_wander", &wander, "g"_a, "rounds"_a, "lost"_a)
+        .def("likelihood", &likelihood, "criteria"_a, "phi"_a, "n"_a, "losses"_a, "rounds"_a,
+             "sigma"_a, "misfit"_a, "grid"_a, "far"_a)
+        .def("compare", &compare, "sigma"_a, "misfit"_a, "g"_a, "enough"_a, "heard"_a, "far"_a,
+             "alone"_a);
     module.def("rounds_to_trigger", &rounds_to_trigger, "spread"_a, "since"_a, "factor"_a);
 }
 
-// Factors alone
+// Features, and what factors say of them
 
-// phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at features phi.
-std::pair<nb::object, nb::object> predict(const InReals& R, const InIndices& blocks,
-                                          const InIndices& offsets, const InIndices& criteria,
-                                          const InReals& phi) {
-    const ConstIndices at = view_of(offsets), starts = sized(blocks, size_of(at), "blocks");
-    if (at.empty()) refuse("offsets must not be empty");
-    const ConstReals factors = sized(R, starts.back(), "R"), x = sized(phi, at.back(), "phi");
-    std::vector<double> means, spreads, u;
-    for (const Index i : rows_of(criteria, at, size_of(x), "criteria")) {
-        const Index d = at[i + 1] - at[i];
-        if (starts[i] < 0 || starts[i] + triangle_size(d + 1) > size_of(factors))
-            refuse("blocks[" + std::to_string(i) + "] does not fit the features of its criterion");
-        u.resize(static_cast<std::size_t>(d));
-        const auto found = mean_and_spread(&factors[starts[i]], &x[at[i]], d, u.data());
-        means.push_back(found.mean);
-        spreads.push_back(found.spread);
-    }
-    return {owned(std::move(means)), owned(std::move(spreads))};
-}
-
-void bind_cholesky(nb::module_& module) {
-    module.def("predict", &predict, "R"_a.noconvert(), "blocks"_a.noconvert(),
-               "offsets"_a.noconvert(), "criteria"_a.noconvert(), "phi"_a.noconvert());
-    module.def(
-        "add_data",
-        [](const OutReals& R, const Matrix<const double>& X) {
-            const Index n = static_cast<Index>(X.shape(1)), rows = static_cast<Index>(X.shape(0));
-            sized(R, triangle_size(n), "R");
-            Sweep sweep(n);
-            for (Index r = 0; r < rows; ++r) {
-                std::copy_n(X.data() + r * n, n, sweep.x.view().data());
-                add_datum(R.data(), n, sweep);
-            }
-        },
-        "R"_a.noconvert(), "X"_a.noconvert());
-    module.def(
-        "whiten",
-        [](const InReals& R, const Matrix<const double>& X, const Matrix<double>& U) {
-            const Index d = static_cast<Index>(X.shape(1)), rows = static_cast<Index>(X.shape(0));
-            sized(R, triangle_size(d + 1), "R");
-            if (U.shape(0) != X.shape(0) || U.shape(1) != X.shape(1))
-                refuse("U must have the shape of X");
-            std::vector<double> means(static_cast<std::size_t>(rows));
-            for (Index r = 0; r < rows; ++r)
-                means[static_cast<std::size_t>(r)] =
-                    mean_and_spread(R.data(), X.data() + r * d, d, U.data() + r * d).mean;
-            return owned(std::move(means));
-        },
-        "R"_a.noconvert(), "X"_a.noconvert(), "U"_a.noconvert());
-}
-
-// Features
-
-using HeldMonomials = Held<Monomials>;
-using HeldFourier = Held<Fourier>;
+using HeldFeatures = Held<std::variant<Monomials, Fourier>>;
 
 // One more than the highest knob among these.
 template <class T>
@@ -297,10 +249,8 @@ Index knobs_read(std::span<const T> knobs) {
     return top + 1;
 }
 
-void read_monomials(HeldMonomials* self, nb::handle source) {
-    new (self) HeldMonomials{};
-    Arrays from(source, self->kept);
-    Monomials& to = self->view;
+Monomials read_monomials(Arrays from) {
+    Monomials to;
     to.scale = from.any<const double>("scale");
     to.a = from.any<const std::int32_t>("a");
     const Index total = static_cast<Index>(to.a.size());
@@ -309,12 +259,11 @@ void read_monomials(HeldMonomials* self, nb::handle source) {
     to.q = from.of<const std::int8_t>("q", total);
     to.offsets = from.offsets("offsets", to.criteria(), total);
     to.knobs = std::max(knobs_read(to.a), knobs_read(to.b));
+    return to;
 }
 
-void read_fourier(HeldFourier* self, nb::handle source) {
-    new (self) HeldFourier{};
-    Arrays from(source, self->kept);
-    Fourier& to = self->view;
+Fourier read_fourier(Arrays from, double amplitude) {
+    Fourier to;
     to.w_start = from.any<const Index>("w_start");
     const Index m = size_of(to.w_start);
     to.b = from.any<const double>("b");
@@ -322,33 +271,64 @@ void read_fourier(HeldFourier* self, nb::handle source) {
     to.scope = from.any<const Index>("scope_knobs");
     to.scope_offsets = from.offsets("scope_offsets", m, size_of(to.scope));
     to.W = from.any<const double>("W");
-    to.amplitude = nb::cast<double>(source.attr("amplitude"));
+    to.amplitude = amplitude;
     to.knobs = knobs_read(to.scope);
     for (Index i = 0; i < m; ++i) {
         const Index size = (to.scope_offsets[i + 1] - to.scope_offsets[i]) * size_of(to.b);
         if (to.w_start[i] < 0 || to.w_start[i] + size > size_of(to.W))
             refuse("w_start[" + std::to_string(i) + "] points outside W");
     }
+    return to;
 }
 
-template <class Maps>
-void fill(const Held<Maps>& self, const OutReals& phi, const InReals& state,
-          const InIndices& criteria) {
-    const Index m = size_of(self.view.offsets) - 1;
-    if (size_of(view_of(state)) < self.view.knobs)
-        refuse("state has " + std::to_string(state.shape(0)) + " knobs, expected " +
-               std::to_string(self.view.knobs));
-    self.view.fill(sized(phi, self.view.offsets[m], "phi"), state.data(),
-                   indices(criteria, m, "criteria"));
+void read_features(HeldFeatures* self, nb::handle source) {
+    new (self) HeldFeatures{};
+    Arrays from(source, self->kept);
+    if (nb::hasattr(source, "amplitude"))
+        self->view = read_fourier(from, nb::cast<double>(source.attr("amplitude")));
+    else
+        self->view = read_monomials(from);
+}
+
+// The state may be of another type, or have gaps: it is converted then.
+void fill(const HeldFeatures& self, Reals phi,
+          const nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>& state,
+          ConstIndices criteria) {
+    const auto write = [&](const auto& maps) {
+        if (static_cast<Index>(state.shape(0)) < maps.knobs)
+            refuse("state has " + std::to_string(state.shape(0)) + " knobs, expected " +
+                   std::to_string(maps.knobs));
+        maps.fill(sized(phi, maps.offsets.back(), "phi"), state.data(),
+                  indices(criteria, size_of(maps.offsets) - 1, "criteria"));
+    };
+    std::visit(write, self.view);
+}
+
+// phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at features phi.
+std::pair<Numbers, Numbers> predict(ConstReals R, ConstIndices blocks, ConstIndices starts,
+                                    ConstIndices criteria, ConstReals phi) {
+    sized(blocks, size_of(starts), "blocks");
+    sized(phi, starts.empty() ? 0 : starts.back(), "phi");
+    sized(R, blocks.empty() ? 0 : blocks.back(), "R");
+    Numbers means, spreads, u;
+    for (const Index i : indices(criteria, size_of(starts) - 1, "criteria")) {
+        const Index first = starts[i], d = starts[i + 1] - first;
+        if (first < 0 || d < 0 || first + d > size_of(phi) || blocks[i] < 0 ||
+            blocks[i] + triangle_size(d + 1) > size_of(R))
+            refuse("offsets[" + std::to_string(i) + "] does not fit its table");
+        u.resize(static_cast<std::size_t>(d));
+        const auto found = mean_and_spread(&R[blocks[i]], &phi[first], d, u.data());
+        means.push_back(found.mean);
+        spreads.push_back(found.spread);
+    }
+    return {std::move(means), std::move(spreads)};
 }
 
 void bind_features(nb::module_& module) {
-    nb::class_<HeldMonomials>(module, "Monomials")
-        .def("__init__", &read_monomials, "arrays"_a)
-        .def("fill", &fill<Monomials>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
-    nb::class_<HeldFourier>(module, "Fourier")
-        .def("__init__", &read_fourier, "arrays"_a)
-        .def("fill", &fill<Fourier>, "phi"_a.noconvert(), "state"_a, "criteria"_a.noconvert());
+    nb::class_<HeldFeatures>(module, "Features")
+        .def("__init__", &read_features, "arrays"_a)
+        .def("fill", &fill, "phi"_a, "state"_a, "criteria"_a);
+    module.def("predict", &predict, "R"_a, "blocks"_a, "offsets"_a, "criteria"_a, "phi"_a);
 }
 
 // The objective, and searches of it
@@ -368,11 +348,12 @@ void check_scopes(const Objective& F) {
     }
 }
 
-void make_objective(HeldObjective* self, const HeldMonomials& maps, nb::handle bound,
+void make_objective(HeldObjective* self, const HeldFeatures& maps, nb::handle bound,
                     nb::handle graph, nb::handle domain) {
     new (self) HeldObjective{};
     Objective& to = self->view;
-    to.maps = maps.view;
+    if (!std::holds_alternative<Monomials>(maps.view)) refuse("the features must be monomials");
+    to.maps = std::get<Monomials>(maps.view);
     self->kept = maps.kept;
     Arrays from(bound, self->kept), links(graph, self->kept), box(domain, self->kept);
     const Index m = to.maps.criteria();
@@ -380,32 +361,27 @@ void make_objective(HeldObjective* self, const HeldMonomials& maps, nb::handle b
     to.blocks = from.offsets("blocks", m, size_of(to.R));
     to.weights = from.of<const double>("weights", m);
     to.radii = from.of<const double>("radii", m);
-    to.touch = links.indices("touch_criteria", m);
-    to.touch_offsets = links.any<const Index>("touch_offsets");
-    check_offsets(to.touch_offsets, size_of(to.touch), "touch_offsets");
-    const Index k = size_of(to.touch_offsets) - 1;
-    to.scope = links.indices("scope_knobs", k);
-    to.scope_offsets = links.offsets("scope_offsets", m, size_of(to.scope));
-    to.low = box.of<const double>("low", k);
+    to.low = box.any<const double>("low");
+    const Index k = to.knobs();
     to.high = box.of<const double>("high", k);
     to.levels = box.any<const double>("level_values");
     to.level_offsets = box.offsets("level_offsets", k, size_of(to.levels));
+    to.touch = links.indices("touch_criteria", m);
+    to.touch_offsets = links.offsets("touch_offsets", k, size_of(to.touch));
+    to.scope = links.indices("scope_knobs", k);
+    to.scope_offsets = links.offsets("scope_offsets", m, size_of(to.scope));
     if (to.maps.knobs > k) refuse("a feature reads a knob that does not exist");
     check_scopes(to);
     check_blocks(to, m);
     to.measure();
-}
-
-void check_rising(ConstIndices x, const std::string& name) {
-    if (std::adjacent_find(x.begin(), x.end(), std::greater_equal<>()) != x.end())
-        refuse(name + " must ascend");
+    if (to.degree > Objective::MOST_DEGREE) refuse("no power may be above 32");
 }
 
 // Every reader of a free knob is among the criteria, as a search needs it.
 void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
     if (knobs.empty()) refuse("there must be a knob");
-    check_rising(knobs, "knobs");
-    check_rising(criteria, "criteria");
+    rising(knobs, F.knobs(), "knobs");
+    rising(criteria, F.criteria(), "criteria");
     for (const Index j : knobs)
         for (const Index i : F.readers_of(j))
             if (!std::binary_search(criteria.begin(), criteria.end(), i))
@@ -413,176 +389,130 @@ void check_part(const Objective& F, ConstIndices knobs, ConstIndices criteria) {
                        " and is not among the criteria");
 }
 
-void above_1(double factor) {
-    if (!(factor > 1.0)) refuse("factor must be above 1");
-}
-
-double at_least_0(double effort) {
-    if (!(effort >= 0.0)) refuse("effort must be at least 0");
-    return effort;
-}
-
-// The arguments of a search, checked.
-struct Task {
-    Task(const Objective& F, const InReals& current, const InReals& price, const InIndices& free,
-         const InIndices& readers, const InReals& start)
-        : begin(sized(start, F.knobs(), "start")),
-          now(sized(current, F.knobs(), "current")),
-          prices(sized(price, F.knobs(), "price")),
-          knobs(indices(free, F.knobs(), "knobs")),
-          criteria(indices(readers, F.criteria(), "criteria")) {
-        check_part(F, knobs, criteria);
-    }
-
-    void put(Search& search) const {
-        std::copy(begin.begin(), begin.end(), &search.at.s[0]);
-        std::copy(now.begin(), now.end(), &search.at.current[0]);
-        std::copy(prices.begin(), prices.end(), &search.at.price[0]);
-    }
-
-    ConstReals begin, now, prices;
-    ConstIndices knobs, criteria;
-};
-
-std::tuple<nb::object, double, Index> minimise(const HeldObjective& self, const InReals& start,
-                                               const InReals& current, const InReals& price,
-                                               const InIndices& knobs, const InIndices& criteria,
-                                               double effort, Index seed) {
-    const Task task(self.view, current, price, knobs, criteria, start);
-    const Effort enough(at_least_0(effort), size_of(task.knobs));
+std::optional<std::tuple<Numbers, double, Index>> minimise(const HeldObjective& self,
+                                                           ConstReals start, ConstReals current,
+                                                           ConstReals price, ConstIndices knobs,
+                                                           ConstIndices criteria, double effort,
+                                                           Index seed, bool curved) {
+    const Objective& F = self.view;
+    sized(start, F.knobs(), "start");
+    sized(current, F.knobs(), "current");
+    sized(price, F.knobs(), "price");
+    check_part(F, knobs, criteria);
+    const Effort enough(at_least_0(effort), size_of(knobs));
+    if (curved && !F.is_curved(knobs, criteria)) return std::nullopt;
     Minimum found;
     {
         nb::gil_scoped_release unlocked;
-        Search search(self.view);
-        task.put(search);
-        found = MultiStart(search, task.knobs, task.criteria, seed)(enough);
+        Search search(F);
+        std::copy(start.begin(), start.end(), &search.at.s[0]);
+        std::copy(current.begin(), current.end(), &search.at.current[0]);
+        std::copy(price.begin(), price.end(), &search.at.price[0]);
+        found = MultiStart(search, knobs, criteria, seed)(enough);
     }
-    return {owned(std::move(found.state)), found.value, found.steps};
+    return std::tuple{std::move(found.state), found.value, found.steps};
 }
 
-nb::object tabulate(const HeldObjective& self, const InReals& state, const InIndices& knobs,
-                    const InIndices& criteria, const InIndices& firsts, const InReals& values) {
-    const Objective& F = self.view;
-    const ConstReals s = sized(state, F.knobs(), "state");
-    const Candidates from{indices(knobs, F.knobs(), "knobs"),
-                          sized(firsts, static_cast<Index>(knobs.shape(0)) + 1, "firsts"),
-                          view_of(values)};
-    const ConstIndices which = indices(criteria, F.criteria(), "criteria");
-    check_offsets(from.firsts, size_of(from.values), "firsts");
-    check_rising(from.knobs, "knobs");
-    std::vector<double> tables;
+std::optional<nb::dict> weigh(const HeldObjective& self, ConstReals current, ConstReals low,
+                              ConstReals high, ConstReals price, Index rounds, Index limit,
+                              double prune, double factor, double effort, Index seed) {
+    Objective F = self.view;
+    if (!F.levels.empty()) return std::nullopt;
+    sized(current, F.knobs(), "current");
+    F.low = sized(low, F.knobs(), "low");
+    F.high = sized(high, F.knobs(), "high");
+    if (limit < 1 || rounds > limit) refuse("limit must be at least 1 and at least rounds");
+    Weighing look(F, current, sized(price, F.knobs(), "price"), limit, factor);
+    at_least_0(effort);
+    if (!look.is_curved()) return std::nullopt;
     {
         nb::gil_scoped_release unlocked;
-        tables = trimtab::tabulate(F, from, which, s);
+        look.weigh(rounds, effort, seed);
+        if (prune > 0.0) look.prune(prune);
     }
-    return owned(std::move(tables));
+    const bool moves = !std::equal(current.begin(), current.end(), look.best.begin());
+    nb::dict found;
+    found["here"] = look.terms(current);
+    found["there"] = look.terms(moves ? look.best : look.free);
+    found["free"] = std::move(look.free);
+    found["value"] = look.value;
+    found["best"] = std::move(look.best);
+    found["rounds"] = look.rounds;
+    found["solves"] = look.solves;
+    return found;
 }
 
-std::pair<nb::object, nb::object> predict_at(const HeldObjective& self, const InReals& state,
-                                             const InIndices& criteria) {
+Numbers tabulate(const HeldObjective& self, ConstReals state, ConstIndices knobs,
+                 ConstIndices criteria, ConstIndices firsts, ConstReals values) {
     const Objective& F = self.view;
-    const ConstReals s = sized(state, F.knobs(), "state");
-    std::vector<double> means, spreads, room(static_cast<std::size_t>(F.widest));
-    for (const Index i : indices(criteria, F.criteria(), "criteria")) {
-        const auto found = F.predict(i, s.data(), room.data());
-        means.push_back(found.mean);
-        spreads.push_back(found.spread);
-    }
-    return {owned(std::move(means)), owned(std::move(spreads))};
+    sized(state, F.knobs(), "state");
+    rising(knobs, F.knobs(), "knobs");
+    indices(criteria, F.criteria(), "criteria");
+    offsets(sized(firsts, size_of(knobs) + 1, "firsts"), size_of(values), "firsts");
+    nb::gil_scoped_release unlocked;
+    return trimtab::tabulate(F, {knobs, firsts, values}, criteria, state);
 }
 
-bool is_curved(const HeldObjective& self, const InIndices& knobs, const InIndices& criteria) {
-    const Objective& F = self.view;
-    return F.is_curved(indices(knobs, F.knobs(), "knobs"),
-                       indices(criteria, F.criteria(), "criteria"));
+Index choose(const Table<const double>& states, ConstReals values, ConstReals current) {
+    sized(states, size_of(values), size_of(current), "states");
+    if (values.empty()) refuse("there must be a candidate");
+    std::vector<ConstReals> rows(values.size());
+    for (std::size_t r = 0; r < rows.size(); ++r) rows[r] = states.row(static_cast<Index>(r));
+    return static_cast<Index>(trimtab::choose(rows, values, current));
 }
 
-nb::object pruned(const HeldObjective& self, const InReals& state, const InReals& current,
-                  const InReals& price, double left) {
-    const Index k = self.view.knobs();
-    const ConstReals best = sized(state, k, "state");
-    return owned(self.view.pruned({best.begin(), best.end()}, sized(current, k, "current"),
-                                  sized(price, k, "price"), left));
-}
-
-std::pair<double, double> line_minimum(const InReals& A, const Matrix<const double>& Q,
-                                       const InReals& bonus, double anchor, double price,
-                                       double now, double low, double high, const InReals& levels,
-                                       double coarse) {
-    const Index degree = static_cast<Index>(A.shape(0)) - 1;
-    const Index readers = static_cast<Index>(Q.shape(0));
-    if (degree < 0 || static_cast<Index>(Q.shape(1)) != 2 * degree + 1)
-        refuse("Q must have 2 degree + 1 columns");
-    const ConstReals weights = sized(bonus, readers, "bonus");
-    Line line(degree, readers);
-    line.degree = degree;
-    line.readers = readers;
-    line.anchor = anchor;
-    line.price = price;
-    std::copy_n(A.data(), degree + 1, &line.A[0]);
-    for (Index c = 0; c < readers; ++c) {
-        line.bonus[c] = weights[c];
-        std::copy_n(Q.data() + c * (2 * degree + 1), 2 * degree + 1, line.Q(c));
-    }
-    const Step step = LineSearch(line)(now, low, high, view_of(levels), coarse);
-    return {step.x, step.gain};
+// The parts of these knobs: the knobs, part after part, and where each ends; the criteria likewise.
+std::tuple<Count, Count, Count, Count> parts(ConstIndices scope_offsets, ConstIndices scope,
+                                             ConstIndices touch_offsets, ConstIndices touch,
+                                             ConstIndices free) {
+    offsets(scope_offsets, size_of(scope), "scope_offsets");
+    offsets(touch_offsets, size_of(touch), "touch_offsets");
+    const Index m = size_of(scope_offsets) - 1, k = size_of(touch_offsets) - 1;
+    indices(scope, k, "scope");
+    indices(touch, m, "touch");
+    Neighbourhood found(scope_offsets, scope, touch_offsets, touch);
+    found.free(rising(free, k, "free"));
+    const auto copy = [](ConstIndices x) { return Count(x.begin(), x.end()); };
+    return {copy(found.knobs()), copy(found.knob_ends()), copy(found.criteria()),
+            copy(found.criterion_ends())};
 }
 
 void bind_objective(nb::module_& module) {
     nb::class_<HeldObjective>(module, "Objective")
         .def("__init__", &make_objective, "maps"_a, "bound"_a, "graph"_a, "domain"_a)
-        .def("predict", &predict_at, "state"_a, "criteria"_a.noconvert())
-        .def("is_curved", &is_curved, "knobs"_a.noconvert(), "criteria"_a.noconvert())
-        .def("pruned", &pruned, "state"_a.noconvert(), "current"_a.noconvert(),
-             "price"_a.noconvert(), "left"_a)
-        .def("minimise", &minimise, "start"_a.noconvert(), "current"_a.noconvert(),
-             "price"_a.noconvert(), "knobs"_a.noconvert(), "criteria"_a.noconvert(), "effort"_a,
-             "seed"_a)
-        .def("tabulate", &tabulate, "state"_a.noconvert(), "knobs"_a.noconvert(),
-             "criteria"_a.noconvert(), "firsts"_a.noconvert(), "values"_a.noconvert());
-    module.def(
-        "better",
-        [](const InReals& x, double fx, const InReals& y, double fy, const InReals& current) {
-            const Index n = static_cast<Index>(current.shape(0));
-            return better(sized(x, n, "x"), fx, sized(y, n, "y"), fy, view_of(current));
-        },
-        "x"_a.noconvert(), "fx"_a, "y"_a.noconvert(), "fy"_a, "current"_a.noconvert());
-    module.def("line_minimum", &line_minimum, "A"_a.noconvert(), "Q"_a.noconvert(),
-               "bonus"_a.noconvert(), "anchor"_a, "price"_a, "now"_a, "low"_a, "high"_a,
-               "levels"_a.noconvert(), "coarse"_a);
+        .def("minimise", &minimise, "start"_a, "current"_a, "price"_a, "knobs"_a, "criteria"_a,
+             "effort"_a, "seed"_a, "curved"_a)
+        .def("weigh", &weigh, "current"_a, "low"_a, "high"_a, "price"_a, "rounds"_a, "limit"_a,
+             "prune"_a, "factor"_a, "effort"_a, "seed"_a)
+        .def("tabulate", &tabulate, "state"_a, "knobs"_a, "criteria"_a, "firsts"_a, "values"_a);
+    module.def("choose", &choose, "states"_a, "values"_a, "current"_a);
+    module.def("parts", &parts, "scope_offsets"_a, "scope"_a, "touch_offsets"_a, "touch"_a,
+               "free"_a);
 }
 
 // Exact minimisation over candidates
 
+void make_elimination(Elimination* self, ConstIndices starts, ConstIndices reads,
+                      ConstIndices counts, Index most) {
+    offsets(starts, size_of(indices(reads, size_of(counts), "reads")), "offsets");
+    if (counts.empty() || *std::min_element(counts.begin(), counts.end()) < 1)
+        refuse("counts must be at least 1, of at least one variable");
+    new (self) Elimination(starts, reads, counts, most);
+}
+
+std::pair<Count, double> minimum(Elimination& self, ConstReals tables, ConstReals toll) {
+    if (self.refused()) refuse("this elimination was refused");
+    sized(tables, self.table_size(), "tables");
+    sized(toll, self.candidates(), "toll");
+    nb::gil_scoped_release unlocked;
+    return self.minimum(tables, toll);
+}
+
 void bind_exact(nb::module_& module) {
     nb::class_<Elimination>(module, "Elimination")
-        .def(
-            "__init__",
-            [](Elimination* self, const InIndices& offsets, const InIndices& reads,
-               const InIndices& counts, Index most) {
-                const ConstIndices all = view_of(counts);
-                const ConstIndices scopes = indices(reads, size_of(all), "reads");
-                check_offsets(view_of(offsets), size_of(scopes), "offsets");
-                if (all.empty() || *std::min_element(all.begin(), all.end()) < 1)
-                    refuse("counts must be at least 1, of at least one variable");
-                new (self) Elimination(view_of(offsets), scopes, all, most);
-            },
-            "offsets"_a.noconvert(), "reads"_a.noconvert(), "counts"_a.noconvert(), "most"_a)
+        .def("__init__", &make_elimination, "offsets"_a, "reads"_a, "counts"_a, "most"_a)
         .def_prop_ro("entries", &Elimination::entries)
-        .def(
-            "minimum",
-            [](Elimination& self, const InReals& tables, const InReals& toll) {
-                if (self.refused()) refuse("this elimination was refused");
-                const ConstReals all = sized(tables, self.table_size(), "tables");
-                const ConstReals costs = sized(toll, self.candidates(), "toll");
-                Elimination::Choice found;
-                {
-                    nb::gil_scoped_release unlocked;
-                    found = self.minimum(all, costs);
-                }
-                return std::pair{owned(std::move(found.candidates)), found.least};
-            },
-            "tables"_a.noconvert(), "toll"_a.noconvert());
+        .def("minimum", &minimum, "tables"_a, "toll"_a);
 }
 
 // Local updates, and runs from event to event
@@ -590,9 +520,8 @@ void bind_exact(nb::module_& module) {
 // Two threads that share a policy wait for each other.
 struct HeldLocal {
     HeldLocal(const HeldRegression& regression, const HeldObjective& objective, Reals radii,
-              GrowingRadii growing, double effort, std::vector<nb::object> arrays)
-        : kept(std::move(arrays)),
-          update(regression.view, objective.view, radii, growing, effort) {}
+              GrowingRadii growing, std::vector<nb::object> arrays)
+        : kept(std::move(arrays)), update(regression.view, objective.view, radii, growing) {}
 
     std::vector<nb::object> kept;
     std::mutex busy;
@@ -605,126 +534,99 @@ Draws draws_of(const nb::capsule& bits) {
     return Draws(static_cast<BitGenerator*>(bits.data()));
 }
 
-template <class T>
-nb::object copied(std::span<const T> values) {
-    return owned(std::vector<T>(values.begin(), values.end()));
-}
-
 void make_local(HeldLocal* self, const HeldRegression& regression, const HeldObjective& objective,
-                const OutReals& radii, const InReals& sigma, const InReals& norm, double extra,
-                double effort) {
+                nb::handle bound, nb::handle growing) {
     const Index m = regression.view.criteria();
     if (objective.view.criteria() != m)
         refuse("regression and objective are of different problems");
+    std::vector<nb::object> kept;
+    Arrays from(bound, kept), given(growing, kept);
+    const Reals radii = from.of<double>("radii", m);
     if (radii.data() != objective.view.radii.data()) refuse("radii are not those of the objective");
-    sized(norm, size_of(view_of(sigma)), "norm");
-    if (sigma.shape(0) != 0) sized(sigma, m, "sigma");
-    new (self)
-        HeldLocal(regression, objective, view_of(radii), {view_of(sigma), view_of(norm), extra},
-                  at_least_0(effort), {nb::cast(radii), nb::cast(sigma), nb::cast(norm)});
+    const ConstReals sigma = given.maybe<const double>("sigma", m);
+    const ConstReals norm = given.of<const double>("norm", size_of(sigma));
+    const double extra = nb::cast<double>(growing.attr("extra"));
+    new (self) HeldLocal(regression, objective, radii, {sigma, norm, extra}, std::move(kept));
 }
 
-// The criteria concerned, ascending; nothing where a part found is linear in its knobs.
-std::optional<nb::object> find(HeldLocal& self, const InIndices& around) {
-    Neighbourhood& parts = self.update.parts;
-    parts.find(indices(around, self.update.objective().criteria(), "around"));
-    if (self.update.any_linear()) return std::nullopt;
-    return copied(parts.affected());
+std::optional<std::pair<Numbers, bool>> update(HeldLocal& self, ConstReals state, double width,
+                                               ConstIndices around, ConstIndices triggered,
+                                               double factor, double effort, Index seed) {
+    LocalUpdate& local = self.update;
+    const Index m = local.objective().criteria();
+    sized(state, local.objective().knobs(), "state");
+    indices(around, m, "around");
+    indices(triggered, m, "triggered");
+    at_least_0(effort);
+    nb::gil_scoped_release unlocked;
+    const std::scoped_lock alone(self.busy);
+    local.parts.find(around);
+    if (local.any_linear()) return std::nullopt;
+    local.begin(state, width);
+    const bool finite = local.update(triggered, factor, effort, seed);
+    return std::pair{Numbers(local.state().begin(), local.state().end()), finite};
 }
 
-std::pair<nb::object, bool> update(HeldLocal& self, const InReals& state, double width,
-                                   const InIndices& triggered, double factor, Index seed) {
-    const ConstReals now = sized(state, self.update.objective().knobs(), "state");
-    const ConstIndices which = indices(triggered, self.update.objective().criteria(), "triggered");
-    above_1(factor);
-    bool finite = false;
-    {
-        nb::gil_scoped_release unlocked;
-        const std::scoped_lock alone(self.busy);
-        self.update.begin(now, width);
-        finite = self.update.update(which, factor, seed);
-    }
-    return {copied(self.update.state()), finite};
-}
-
-nb::dict play_events(HeldLocal& local, const InReals& theta, const InReals& sigma,
-                     const InReals& state, double width, Index t, Index stop, Index clock,
-                     Index review, double rate, double bound, double bound_per_round, double factor,
-                     Index seed, const nb::capsule& bits) {
+nb::dict play(HeldLocal& self, ConstReals theta, ConstReals sigma, ConstReals state, double width,
+              Index t, Index stop, Index clock, Index review, double rate, double bound,
+              double bound_per_round, double factor, double effort, Index seed,
+              const nb::capsule& bits) {
     constexpr const char* WORDS[] = {"done", "full", "ask", "failed"};
-    LocalUpdate& update = local.update;
-    const ConstReals now = sized(state, update.objective().knobs(), "state");
-    Events events(update, sized(theta, size_of(update.regression().phi), "theta"),
-                  sized(sigma, update.objective().criteria(), "sigma"));
+    LocalUpdate& local = self.update;
+    sized(state, local.objective().knobs(), "state");
+    Events events(local, sized(theta, size_of(local.regression().phi), "theta"),
+                  sized(sigma, local.objective().criteria(), "sigma"));
     const Draws draws = draws_of(bits);
-    above_1(factor);
+    if (!(factor > 1.0)) refuse("factor must be above 1");
+    at_least_0(effort);
     Events::Status status;
     {
         nb::gil_scoped_release unlocked;
-        const std::scoped_lock alone(local.busy);
-        update.begin(now, width);
-        status =
-            events.run({t, stop, clock, review}, rate, bound, bound_per_round, factor, seed, draws);
+        const std::scoped_lock alone(self.busy);
+        local.begin(state, width);
+        status = events.run({t, stop, clock, review}, rate, bound, bound_per_round, factor, effort,
+                            seed, draws);
     }
     nb::dict found;
     found["status"] = WORDS[static_cast<int>(status)];
-    found["state"] = copied(update.state());
+    found["state"] = Numbers(local.state().begin(), local.state().end());
     found["t"] = events.at.t;
     found["bound"] = events.bound;
     found["solves"] = events.solves;
     found["first_solve"] = events.first_solve;
-    found["attributions"] = owned(std::move(events.attributions));
-    found["ends"] = owned(std::move(events.ends));
-    found["rates"] = owned(std::move(events.rates));
-    found["offsets"] = owned(std::move(events.offsets));
-    found["changed"] = owned(std::move(events.changed));
-    found["values"] = owned(std::move(events.values));
+    found["attributions"] = std::move(events.attributions);
+    found["ends"] = std::move(events.ends);
+    found["rates"] = std::move(events.rates);
+    found["offsets"] = std::move(events.offsets);
+    found["changed"] = std::move(events.changed);
+    found["values"] = std::move(events.values);
     return found;
+}
+
+std::pair<Numbers, Numbers> gaussian_sums(const nb::capsule& bits, ConstReals sigma,
+                                          ConstIndices n) {
+    sized(sigma, size_of(n), "sigma");
+    Draws draws = draws_of(bits);
+    Numbers mean, squares;
+    for (std::size_t c = 0; c < n.size(); ++c) {
+        if (n[c] < 1) refuse("n must be at least 1");
+        mean.push_back(draws.mean_of(n[c], sigma[c]));
+    }
+    for (std::size_t c = 0; c < n.size(); ++c) squares.push_back(draws.squares_of(n[c], sigma[c]));
+    return {std::move(mean), std::move(squares)};
 }
 
 void bind_local(nb::module_& module) {
     nb::class_<HeldLocal>(module, "LocalUpdate")
-        .def("__init__", &make_local, "regression"_a, "objective"_a, "radii"_a.noconvert(),
-             "sigma"_a.noconvert(), "norm"_a.noconvert(), "extra"_a, "effort"_a,
+        .def("__init__", &make_local, "regression"_a, "objective"_a, "bound"_a, "growing"_a,
              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-        .def("find", &find, "around"_a.noconvert())
-        .def("update", &update, "state"_a.noconvert(), "width"_a, "triggered"_a.noconvert(),
-             "factor"_a, "seed"_a)
+        .def("update", &update, "state"_a, "width"_a, "around"_a, "triggered"_a, "factor"_a,
+             "effort"_a, "seed"_a)
+        .def("play", &play, "theta"_a, "sigma"_a, "state"_a, "width"_a, "t"_a, "stop"_a, "clock"_a,
+             "review"_a, "rate"_a, "bound"_a, "bound_per_round"_a, "factor"_a, "effort"_a, "seed"_a,
+             "bits"_a)
         .def_prop_ro("nbytes", [](const HeldLocal& self) { return self.update.bytes(); });
-    module.def("play_events", &play_events, "local"_a, "theta"_a.noconvert(), "sigma"_a.noconvert(),
-               "state"_a.noconvert(), "width"_a, "t"_a, "stop"_a, "clock"_a, "review"_a, "rate"_a,
-               "bound"_a, "bound_per_round"_a, "factor"_a, "seed"_a, "bits"_a);
-    module.def(
-        "gaussian_sums",
-        [](const nb::capsule& bits, const InReals& sigma, const InIndices& n) {
-            const ConstIndices rounds = view_of(n);
-            const ConstReals scales = sized(sigma, size_of(rounds), "sigma");
-            Draws draws = draws_of(bits);
-            std::vector<double> mean, squares;
-            for (std::size_t c = 0; c < rounds.size(); ++c) {
-                if (rounds[c] < 1) refuse("n must be at least 1");
-                mean.push_back(draws.mean_of(rounds[c], scales[c]));
-            }
-            for (std::size_t c = 0; c < rounds.size(); ++c)
-                squares.push_back(draws.squares_of(rounds[c], scales[c]));
-            return std::pair{owned(std::move(mean)), owned(std::move(squares))};
-        },
-        "bits"_a, "sigma"_a.noconvert(), "n"_a.noconvert());
-}
-
-// What would be a loop in Python
-
-nb::object labels(const InIndices& offsets, const InIndices& items, const InIndices& rows,
-                  const InIndices& free) {
-    const ConstIndices at = view_of(offsets), all = view_of(items);
-    std::vector<Index> parent(free.shape(0));
-    link(at, all, rows_of(rows, at, size_of(all), "rows"), view_of(free), parent);
-    return owned(std::move(parent));
-}
-
-void bind_small(nb::module_& module) {
-    module.def("labels", &labels, "offsets"_a.noconvert(), "items"_a.noconvert(),
-               "rows"_a.noconvert(), "free"_a.noconvert());
+    module.def("gaussian_sums", &gaussian_sums, "bits"_a, "sigma"_a, "n"_a);
 }
 
 }  // namespace
@@ -735,9 +637,7 @@ NB_MODULE(_core, module) {
     nb::set_leak_warnings(false);  // what a program still holds at its end is no leak
     module.doc() = "The compiled room of trimtab: regressions, searches, events.";
     trimtab::bind_regression(module);
-    trimtab::bind_cholesky(module);
     trimtab::bind_features(module);
-    trimtab::bind_small(module);
     trimtab::bind_objective(module);
     trimtab::bind_exact(module);
     trimtab::bind_local(module);

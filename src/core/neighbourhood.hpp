@@ -22,24 +22,33 @@ public:
           knob_met_(touch_offsets.size() - 1, 0),
           criterion_met_(scope_offsets.size() - 1, 0) {}
 
-    // Free what these criteria read and find the parts, which share no criterion.
+    // Free what these criteria read.
     void find(ConstIndices around) {
+        reads_.clear();
+        for (const Index i : around)
+            for (const Index j : scope_of(i)) reads_.push_back(j);
+        free(reads_);
+    }
+
+    // Find the parts of these knobs, which share no criterion; they are in the knobs' order.
+    void free(ConstIndices knobs) {
         knobs_.clear();
         criteria_.clear();
         knob_ends_.assign(1, 0);
         criterion_ends_.assign(1, 0);
         const Index search = ++number_;
-        for (const Index i : around)
-            for (const Index j : scope_of(i)) knob_met_[j] = search;
-        for (const Index i : around)
-            for (const Index j : scope_of(i))
-                if (knob_met_[j] == search) gather(j, search);
+        for (const Index j : knobs) knob_met_[j] = search;
+        for (const Index j : knobs)
+            if (knob_met_[j] == search) gather(j, search);
         affected_ = criteria_;
         std::sort(affected_.begin(), affected_.end());
     }
 
     Index parts() const { return size_of(std::span(knob_ends_)) - 1; }
     ConstIndices knobs() const { return knobs_; }        // freed, part after part
+    ConstIndices criteria() const { return criteria_; }  // that read them, part after part
+    ConstIndices knob_ends() const { return knob_ends_; }
+    ConstIndices criterion_ends() const { return criterion_ends_; }
     ConstIndices affected() const { return affected_; }  // all that read them, ascending
     ConstIndices knobs(Index part) const {
         return slice(ConstIndices(knobs_), knob_ends_[part], knob_ends_[part + 1]);
@@ -87,7 +96,7 @@ private:
     ConstIndices scope_offsets_, scope_, touch_offsets_, touch_;
     std::vector<Index> knob_met_, criterion_met_;  // the search or part that met them last
     Index number_ = 0;  // of the last search or part; none is given twice
-    std::vector<Index> knobs_, criteria_, affected_, knob_ends_, criterion_ends_;
+    std::vector<Index> reads_, knobs_, criteria_, affected_, knob_ends_, criterion_ends_;
 };
 
 }  // namespace trimtab

@@ -11,8 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "cholesky.hpp"
 #include "features.hpp"
@@ -23,6 +21,8 @@ namespace trimtab {
 
 // The bound and its domain: values, not estimators. Knob j is in [low, high], or on its levels.
 struct Objective {
+    static constexpr Index MOST_DEGREE = 32;
+
     Monomials maps;
     ConstIndices blocks;  // (m + 1,) the augmented factor of criterion i in R
     ConstReals R;
@@ -77,29 +77,6 @@ struct Objective {
             width += weights[i] * radii[i] * std::sqrt(at.spread);
         }
         return mean - width;
-    }
-
-    // The state without the moves that hardly matter to it, the smallest first. What is given up of
-    // G, all together, is at most this.
-    std::vector<double> pruned(std::vector<double> state, ConstReals current, ConstReals price,
-                               double left) const {
-        std::vector<double> room(static_cast<std::size_t>(widest));
-        std::vector<std::pair<double, Index>> steps;
-        for (Index j = 0; j < knobs(); ++j)
-            if (const double step = std::abs(state[j] - current[j]); step > 0.0)
-                steps.emplace_back(step, j);
-        std::sort(steps.begin(), steps.end());
-        for (const auto& [step, j] : steps) {
-            const double before = value(readers_of(j), state.data(), room.data());
-            const double there = std::exchange(state[j], current[j]);
-            const double after = value(readers_of(j), state.data(), room.data());
-            const double loss = after - before - price[j] * step;
-            if (loss <= left)
-                left -= loss;
-            else
-                state[j] = there;
-        }
-        return state;
     }
 
     // Find the highest degree, the most readers and the widest criterion.
@@ -194,10 +171,12 @@ public:
         for (Index c = 0; c < line.readers; ++c) {
             const Index i = readers[c], degree = rise_along(j, i, c);
             line.bonus[c] = objective_.weights[i] * objective_.radii[i];
-            if (objective_.degree == 2)  // as nearly always
-                add_quadratic(i, c, s[j], degree);
+            if (objective_.degree == 2)
+                add_reader<2>(i, c, s[j]);
+            else if (objective_.degree == 6)
+                add_reader<6>(i, c, s[j]);
             else
-                add_reader(i, c, s[j], degree);
+                add_reader<0>(i, c, s[j]);
             line.degree = std::max(line.degree, degree);
         }
     }
@@ -247,58 +226,35 @@ private:
         return degree;
     }
 
-    // What criterion i, reader c, adds to the line at x; sums side by side are much faster.
-    void add_quadratic(Index i, Index c, double x, Index degree) {
-        const Index d = objective_.dim(i);
-        const double *u = this->u(i), *v = objective_.v(i), weight = objective_.weights[i];
-        double *u0 = rise(c, 0), *u1 = rise(c, 1), *u2 = rise(c, 2), *Q = line.Q(c);
-        double m0 = 0.0, m1 = 0.0, m2 = 0.0;
-        double q00 = 0.0, q01 = 0.0, q02 = 0.0, q11 = 0.0, q12 = 0.0, q22 = 0.0;
-        for (Index g = 0; g < d; ++g) {
-            const double z1 = u1[g], z2 = u2[g], y = v[g];
-            const double z0 = u[g] - (z2 * x + z1) * x;
-            u0[g] = z0;
-            m0 += z0 * y;
-            m1 += z1 * y;
-            m2 += z2 * y;
-            q00 += z0 * z0;
-            q01 += z0 * z1;
-            q02 += z0 * z2;
-            q11 += z1 * z1;
-            q12 += z1 * z2;
-            q22 += z2 * z2;
-        }
-        line.A[0] += weight * m0;
-        line.A[1] += weight * m1;
-        line.A[2] += weight * m2;
-        Q[0] = q00;
-        Q[1] = 2.0 * q01;
-        Q[2] = 2.0 * q02 + q11;
-        Q[3] = 2.0 * q12;
-        Q[4] = q22;
-        if (degree < 2) Q[3] = Q[4] = 0.0;
-    }
-
-    // The same for any degree.
-    void add_reader(Index i, Index c, double x, Index degree) {
-        const Index d = objective_.dim(i);
+    // What criterion i, reader c, adds to the line at x. Its sums go side by side, and D is the
+    // degree where that is known as this is compiled: both are much faster.
+    template <Index D>
+    void add_reader(Index i, Index c, double x) {
+        constexpr Index SIZE = (D > 0 ? D : Objective::MOST_DEGREE) + 1;
+        const Index degree = D > 0 ? D : objective_.degree;
         const double *u = this->u(i), *v = objective_.v(i);
-        double* Q = line.Q(c);
-        std::fill_n(Q, 2 * objective_.degree + 1, 0.0);
-        for (Index g = 0; g < d; ++g) {
-            double known = 0.0;
-            for (Index r = degree; r > 0; --r) known = (known + rise(c, r)[g]) * x;
-            rise(c, 0)[g] = u[g] - known;
-        }
+        double z[SIZE], mean[SIZE], both[SIZE][SIZE];
         for (Index r = 0; r <= degree; ++r) {
-            double mean = 0.0;
-            for (Index g = 0; g < d; ++g) mean += rise(c, r)[g] * v[g];
-            line.A[r] += objective_.weights[i] * mean;
-            for (Index t = r; t <= degree; ++t) {
-                double both = 0.0;
-                for (Index g = 0; g < d; ++g) both += rise(c, r)[g] * rise(c, t)[g];
-                Q[r + t] += r == t ? both : 2.0 * both;
+            mean[r] = 0.0;
+            std::fill_n(both[r], degree + 1, 0.0);
+        }
+        for (Index g = 0; g < objective_.dim(i); ++g) {
+            double known = 0.0;
+            for (Index r = degree; r > 0; --r) {
+                z[r] = rise(c, r)[g];
+                known = (known + z[r]) * x;
             }
+            rise(c, 0)[g] = z[0] = u[g] - known;
+            for (Index r = 0; r <= degree; ++r) {
+                mean[r] += z[r] * v[g];
+                for (Index t = r; t <= degree; ++t) both[r][t] += z[r] * z[t];
+            }
+        }
+        double* Q = line.Q(c);
+        std::fill_n(Q, 2 * degree + 1, 0.0);
+        for (Index r = 0; r <= degree; ++r) {
+            line.A[r] += objective_.weights[i] * mean[r];
+            for (Index t = r; t <= degree; ++t) Q[r + t] += (r == t ? 1.0 : 2.0) * both[r][t];
         }
     }
 

@@ -124,18 +124,6 @@ struct Regression {
         return 0;
     }
 
-    // Several rounds, (rows, m), one after another; criteria in pieces whose sums fit a cache.
-    template <class T>
-    void add_rounds(const T* losses, Index rows) const {
-        constexpr Index PIECE = 1024;
-        const Index m = criteria();
-        counters[0] += rows;
-        for (Index first = 0; first < m; first += PIECE)
-            for (Index r = 0; r < rows; ++r)
-                add_to_sums(losses + r * m + first, &shift[first], &total[first], &squares[first],
-                            std::min(PIECE, m - first));
-    }
-
     // Rounds pass that every criterion sees; their losses stay owed.
     void skip(Index rounds) const {
         counters[0] += rounds;
@@ -181,9 +169,9 @@ struct Regression {
     }
 
     // Each of these criteria has seen a loss of its own, the mean of count rounds, at features x.
-    void take_each(ConstIndices which, ConstReals x, ConstReals losses, ConstIndices count) const {
+    void take(ConstIndices which, ConstReals x, ConstReals losses, ConstIndices count) const {
         Sweep sweep(widest(which) + 1);
-        for (const Index i : which) take(i, &x[offsets[i]], losses[i], count[i], sweep);
+        for (const Index i : which) take_one(i, &x[offsets[i]], losses[i], count[i], sweep);
     }
 
     // Widths shrink as if the losses of `count` rounds at features x had come: the expected ones,
@@ -206,7 +194,7 @@ struct Regression {
         counters[2] = false;
         for (const Index i : which) {
             const auto [rounds, y] = empty_sums(i);
-            if (rounds > 0) take(i, &phi[offsets[i]], y, rounds, sweep);
+            if (rounds > 0) take_one(i, &phi[offsets[i]], y, rounds, sweep);
         }
     }
 
@@ -233,7 +221,7 @@ struct Regression {
         }
     }
 
-    // The estimated loss, w_i and n*_i at the deployed state.
+    // The estimated loss, w_i and n*_i at the deployed state, and the first trigger of all.
     void measure(ConstIndices which, double factor_C) const {
         Room<double> u(widest(which));
         for (const Index i : which) {
@@ -243,7 +231,7 @@ struct Regression {
             spread[i] = found.spread;
             due[i] = rounds_to_trigger(found.spread, since[i], factor_C);
         }
-        if (size_of(which) == criteria()) return requeue();
+        if (which.empty() || size_of(which) == criteria()) return requeue();
         for (const Index i : which) queue.put(i);
         counters[3] = queue.next_round();
     }
@@ -330,7 +318,7 @@ private:
     }
 
     // Criterion i has seen the loss y, the mean of `rounds` rounds, at its features x.
-    void take(Index i, const double* x, double y, Index rounds, Sweep& sweep) const {
+    void take_one(Index i, const double* x, double y, Index rounds, Sweep& sweep) const {
         const auto found = mean_and_spread(factor(i), x, dim(i), sweep.x.view().data());
         const double growth = std::log1p(static_cast<double>(rounds) * found.spread);
         if (!offset.empty() && data[i] == 0) offset[i] = y;

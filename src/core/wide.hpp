@@ -31,16 +31,6 @@ TRIMTAB_WIDE inline void add_to_sums(const double* __restrict losses,
     }
 }
 
-TRIMTAB_WIDE inline void add_to_sums(const float* __restrict losses, const double* __restrict shift,
-                                     double* __restrict total, double* __restrict squares,
-                                     Index size) {
-    for (Index i = 0; i < size; ++i) {
-        const double y = static_cast<double>(losses[i]) - shift[i];
-        total[i] += y;
-        squares[i] += y * y;
-    }
-}
-
 // The same with losses cut at low and high; how many were.
 TRIMTAB_WIDE inline Index add_cut_to_sums(const double* __restrict losses,
                                           const double* __restrict low,

@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 class Regression:
     """Lazy ridge regressions over the arrays of a `Statistics`, which it keeps and writes to."""
@@ -17,14 +15,11 @@ class Regression:
     def begin(self, criteria: Ints, again: bool) -> None:
         """V_i and b_i are what they start at, nothing is in the sums; `again` adds the old data."""
 
-    def add_round(self, losses: object, limit: float) -> int:
-        """One more round, seen by every criterion; how many losses were cut at their limits.
+    def add_rounds(self, losses: object, limit: float) -> int:
+        """One round, (m,), or several, (n, m), seen by every criterion; how many losses were cut.
 
         -1, and nothing has changed, if these are not numbers of at most this size in an array.
         """
-
-    def add_rounds(self, losses: Array | Floats) -> None:
-        """Several rounds, (n, m), where nothing is cut."""
 
     def add_some(self, losses: Array, count: Ints) -> Ints:
         """Losses with gaps (NaN) and batches; the criteria whose losses were cut."""
@@ -32,7 +27,7 @@ class Regression:
     def add_owed(self, criteria: Ints, mean: Array, squares: Array) -> None:
         """Losses that were owed arrive: their mean, and their sum of squares about it."""
 
-    def take_each(self, criteria: Ints, phi: Array, losses: Array | None, count: Ints) -> None:
+    def take(self, criteria: Ints, phi: Array, losses: Array | None, count: Ints) -> None:
         """Each criterion has seen a loss of its own at features phi, the mean of `count` rounds.
 
         None stands for the losses that are expected: widths shrink, and no estimate changes.
@@ -46,9 +41,6 @@ class Regression:
 
     def measure(self, criteria: Ints, factor: float) -> None:
         """The estimated loss, w_i and n*_i at the deployed state, and the first trigger of all."""
-
-    def requeue(self) -> None:
-        """Find the first trigger of all; `n` or `due` has changed."""
 
     def let_wander(self, g: float, rounds: int, lost: Array) -> None:
         """All levels wander for this number of rounds; `lost` counts what is forgotten by this."""
@@ -79,15 +71,8 @@ class Regression:
     ) -> tuple[int, float, float]:
         """Fill in how far off each is; how many were compared, and their sums of z and z^2."""
 
-class Monomials:
-    """Feature maps made of powers of one knob and products of two."""
-
-    def __init__(self, arrays: Any) -> None: ...
-    def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
-        """Write phi_i(state) into its slice of phi."""
-
-class Fourier:
-    """Feature maps made of waves."""
+class Features:
+    """Feature maps: powers of one knob and products of two, or waves, by the arrays given."""
 
     def __init__(self, arrays: Any) -> None: ...
     def fill(self, phi: Array, state: Array, criteria: Ints) -> None:
@@ -96,39 +81,40 @@ class Fourier:
 def rounds_to_trigger(spread: float, since: float, factor: float) -> int:
     """n*: the first n with since + log(1 + n spread) > log(factor), ties excepted."""
 
-def add_data(R: Array, X: Array) -> None:
-    """R R' + X' X takes the place of R R', for one packed triangle R."""
-
 def predict(
     R: Array, blocks: Ints, offsets: Ints, criteria: Ints, phi: Array
 ) -> tuple[Array, Array]:
     """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at features phi."""
 
-def whiten(R: Array, X: Array, U: Array) -> Array:
-    """Write u = R^{-1} x of every row x to U; x' theta of each."""
+def parts(
+    scope_offsets: Ints, scope: Ints, touch_offsets: Ints, touch: Ints, free: Ints
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Free knobs that hang together by criteria that read them.
 
-def labels(offsets: Ints, items: Ints, rows: Ints, free: Ints) -> Ints:
-    """For each free item the smallest position it is linked to by rows that share items."""
+    The knobs, part after part, and where each part ends; their readers likewise.
+    """
+
+class Weighed(TypedDict):
+    """What a look has weighed."""
+
+    free: Array  # the best state were moves free
+    value: float  # F there
+    best: Array  # the one to take
+    rounds: int  # within which it pays
+    here: tuple[Array, Array]  # the parts of F at the present state: estimated losses, widths
+    there: tuple[Array, Array]  # and at the best, or were moves free if that is the present one
+    solves: int
 
 class Objective:
     """The lower confidence bound of monomial features on a box; it reads the arrays given."""
 
     def __init__(
         self,
-        maps: Monomials,
+        maps: Features,
         bound: Any,
         graph: Any,
         domain: Any,
     ) -> None: ...
-    def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
-        """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
-
-    def is_curved(self, knobs: Ints, criteria: Ints) -> bool:
-        """Whether a minimiser over these knobs may be anywhere, not only at levels or vertices."""
-
-    def pruned(self, state: Array, current: Array, price: Array, left: float) -> Array:
-        """The state without moves that hardly matter: what is given up is at most this, in all."""
-
     def minimise(
         self,
         start: Array,
@@ -138,11 +124,33 @@ class Objective:
         criteria: Ints,
         effort: float,
         seed: int,
-    ) -> tuple[Array, float, int]:
+        curved: bool,
+    ) -> tuple[Array, float, int] | None:
         """The free knobs' best state that descents lead to, its value, and the steps taken.
 
         The first descent is from `start`; with an effort others are from random points, until their
-        steps are used or enough of them have led to the best value again.
+        steps are used or enough of them have led to the best value again. With `curved` it is None
+        where every minimiser is among levels or vertices.
+        """
+
+    def weigh(
+        self,
+        current: Array,
+        low: Array,
+        high: Array,
+        price: Array,
+        rounds: int,
+        limit: int,
+        prune: float,
+        factor: float,
+        effort: float,
+        seed: int,
+    ) -> Weighed | None:
+        """The state that pays, between low and high; None where a part is not curved, or on levels.
+
+        A move has to pay within so many rounds, or 0 for those until the next trigger, which are
+        raised up to the limit until they suffice. That share of the width is given up so that
+        fewer knobs move.
         """
 
     def tabulate(
@@ -155,22 +163,8 @@ class Objective:
     ) -> Array:
         """The terms of the criteria over candidates of the free knobs they read, in C order."""
 
-def better(x: Array, fx: float, y: Array, fy: float, current: Array) -> bool:
-    """Whether to take x of value fx rather than y of value fy; of a tie the nearer to current."""
-
-def line_minimum(
-    A: Array,
-    Q: Array,
-    bonus: Array,
-    anchor: float,
-    price: float,
-    now: float,
-    low: float,
-    high: float,
-    levels: Array,
-    coarse: float,
-) -> tuple[float, float]:
-    """Where A(x) - bonus.sqrt(Q(x)) + price |x - anchor| is least, and the gain over `now`."""
+def choose(states: Array, values: Array, current: Array) -> int:
+    """Which state to take: of those tied with the best the nearest to the current one, in l1."""
 
 class Elimination:
     """Exact minimisation of a sum of tables by bucket elimination; refused beyond `most` entries.
@@ -187,31 +181,46 @@ class Elimination:
         """The best candidate of every variable, and the least sum; of equals the least toll."""
 
 class LocalUpdate:
-    """The local update of Section 5.1, of one policy."""
+    """The update of Section 5.1, of one policy: `bound` has the radii, `growing` how they grow."""
 
     def __init__(
-        self,
-        regression: Regression,
-        objective: Objective,
-        radii: Array,
-        sigma: Array,
-        norm: Array,
-        extra: float,
-        effort: float,
+        self, regression: Regression, objective: Objective, bound: Any, growing: Any
     ) -> None: ...
-    def find(self, around: Ints) -> Ints | None:
-        """Free what these criteria read; all criteria concerned, ascending.
-
-        None where a part is linear in its knobs, so that its minimum is at a vertex.
-        """
-
     def update(
-        self, state: Array, width: float, triggered: Ints, factor: float, seed: int
-    ) -> tuple[Array, bool]:
-        """Flush, search the parts found and reset clocks: from this state, at which W is `width`.
+        self,
+        state: Array,
+        width: float,
+        around: Ints,
+        triggered: Ints,
+        factor: float,
+        effort: float,
+        seed: int,
+    ) -> tuple[Array, bool] | None:
+        """Free what the criteria around read, flush, search and reset clocks, from this state.
 
-        The new state, or the old one and False where values are not finite.
+        W is `width` there. The new state, or the old one and False where values are not finite;
+        None, and nothing has changed, where a part is linear in its knobs.
         """
+
+    def play(
+        self,
+        theta: Array,
+        sigma: Array,
+        state: Array,
+        width: float,
+        t: int,
+        stop: int,
+        clock: int,
+        review: int,
+        rate: float,
+        bound: float,
+        bound_per_round: float,
+        factor: float,
+        effort: float,
+        seed: int,
+        bits: object,
+    ) -> Played:
+        """Play the asynchronous policy in a world with Gaussian noise, from event to event."""
 
     @property
     def nbytes(self) -> int:
@@ -232,25 +241,6 @@ class Played(TypedDict):
     offsets: Ints  # where the knobs changed after each stretch begin
     changed: Ints  # the knobs changed, stretch after stretch
     values: Array  # what they were set to
-
-def play_events(
-    local: LocalUpdate,
-    theta: Array,
-    sigma: Array,
-    state: Array,
-    width: float,
-    t: int,
-    stop: int,
-    clock: int,
-    review: int,
-    rate: float,
-    bound: float,
-    bound_per_round: float,
-    factor: float,
-    seed: int,
-    bits: object,
-) -> Played:
-    """Play the asynchronous policy in a world with Gaussian noise, from event to event."""
 
 def gaussian_sums(bits: object, sigma: Array, n: Ints) -> tuple[Array, Array]:
     """The mean of n normal numbers each, and the squares about it, from a bit generator."""

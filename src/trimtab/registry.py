@@ -75,8 +75,23 @@ class Registry(Mapping[str, Any]):
         if name not in self._own and name in self._homes:
             import_module(self._homes[name])
         elif name not in self._own and name in self._points:
-            self.register(self._points[name].load())
+            self._own[name] = self._loaded(self._points[name])
         return self._own[name]
+
+    def _loaded(self, point: Any) -> Any:
+        """What an entry point names.
+
+        Raises:
+            InvalidInput: its package cannot be imported, or has something else there.
+        """
+        said = f"the entry point {point.name!r} of {self.group} ({point.value})"
+        try:
+            thing = point.load()
+        except (ImportError, AttributeError) as error:
+            raise InvalidInput(f"{said} cannot be loaded: {error}; mend its package") from error
+        if getattr(thing, "__name__", "") != point.name:
+            raise InvalidInput(f"{said} must have the name of the class or function; rename it")
+        return thing
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._homes, *self._own, *self._points)))

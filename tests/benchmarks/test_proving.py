@@ -301,7 +301,7 @@ def test_the_tour_visits_the_start_in_every_block_and_steps_moderately() -> None
 
 
 class Cut(Fake):
-    """A system that fails after so many windows."""
+    """A system that fails after a number of windows."""
 
     def __init__(self, after: int) -> None:
         super().__init__()

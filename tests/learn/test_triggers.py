@@ -60,7 +60,7 @@ def random_graph(rng: np.random.Generator) -> tt.Graph:
     return tt.Graph.from_edges(k, pairs)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("feedback", ["full", "missing", "batched", "elsewhere"])
 def test_triggers_equal_recomputation(basis: str, feedback: str, seed: int) -> None:
@@ -81,7 +81,7 @@ def test_triggers_equal_recomputation(basis: str, feedback: str, seed: int) -> N
     direct = FromScratch(problem, reg, factor)
     theta = rng.normal(size=int(problem.features.offsets[-1]))
     triggers = 0
-    for _ in range(100 if basis != "fourier" else 30):
+    for _ in range(60 if basis != "fourier" else 20):
         state = policy.ask()
         count = rng.integers(1, 6, m) if feedback == "batched" else np.ones(m, np.int64)
         away = feedback == "elsewhere" and rng.random() < 0.3

@@ -18,7 +18,7 @@ import pytest
 import trimtab as tt
 import trimtab.live.follower as module
 from tests.live.tuners import Clock
-from trimtab.live import Decision, Knob, Spec
+from trimtab.live import Constraint, Decision, Knob, Spec
 from trimtab.live.replay import replay
 from trimtab.live.store.opening import open_journal
 
@@ -135,6 +135,31 @@ class Witness:
                 assert after <= max(before - left, 0.0) + CLOSE
 
 
+@dataclass
+class Alertness:
+    """Who counts breaches at the deployed state, in the order in which they are told."""
+
+    rule: Constraint
+    values: Any = None
+    breaches: int = 0
+    seen: int = 0  # breaches that had to be answered
+
+    def decided(self, decision: Decision) -> None:
+        if decision.values != self.values:
+            self.values, self.breaches = decision.values, 0
+
+    def told(self, tuner: tt.Tuner, values: Any, metrics: dict[str, float]) -> None:
+        """A row of breaches turns back at once; it may go on where no good state is known."""
+        holds = self.rule.holds(metrics, self.known)
+        if values == self.values and holds is not None:
+            self.breaches = 0 if holds else self.breaches + 1
+        if self.breaches >= self.rule.patience:
+            self.seen += 1
+            assert tuner.status().mode in ("rollback", "paused")
+
+    known: dict[str, float] = field(default_factory=dict)  # baselines before the tell
+
+
 def pain(spec: Spec, values: Any, slopes: Any, rng: np.random.Generator) -> dict[str, float]:
     u = np.array([knob.normalise(values[knob.name]) for knob in spec.knobs])
     start = spec.start
@@ -153,7 +178,13 @@ def test_no_limit_is_exceeded_and_the_way_back_is_open(
     rng = np.random.default_rng(seed)
     spec, clock = random_spec(rng), Clock()
     witness, slopes = Witness(spec), rng.uniform(-1.0, 1.0, len(spec.knobs))
-    late: list[tuple[str, dict[str, float]]] = []
+    late: list[tuple[Decision, dict[str, float]]] = []
+    alert = Alertness(spec.constraints[0])
+
+    def tell(decision: Decision, metrics: dict[str, float]) -> None:
+        alert.known = dict(tuner.status().baselines)
+        tuner.tell(decision.id, metrics)
+        alert.told(tuner, decision.values, metrics)
 
     def opened() -> tt.Tuner:
         return tt.Tuner(spec, storage=str(tmp_path / "a.db"), clock=clock, seed=seed)
@@ -168,19 +199,23 @@ def test_no_limit_is_exceeded_and_the_way_back_is_open(
             tuner.override({knob.name: knob.value(float(rng.integers(0, 2)))})
         elif rng.random() < 0.15:
             tuner.resume()
+            alert.breaches = 0
         status = tuner.status()
         decision = tuner.ask(f"client {round}")
         by_guardrail = status.mode == "rollback"
         witness.sees(decision, status.goal or status.values, by_guardrail=by_guardrail)
         obstacles_are_real(spec, status, decision)
+        alert.decided(decision)
         told = pain(spec, decision.values, slopes, rng)
         if rng.random() < 0.2:
-            late.append((decision.id, told))
+            late.append((decision, told))
         else:
-            tuner.tell(decision.id, told)
+            tell(decision, told)
         while late and rng.random() < 0.3:
-            tuner.tell(*late.pop(0))
+            tell(*late.pop(0))
         clock.wait(minutes=float(rng.uniform(1.0, 60.0)))
+        if rng.random() < 0.05:  # a host whose clock is behind, or was set back
+            clock.wait(minutes=-float(rng.uniform(1.0, 300.0)))
     tuner.close()
     with open_journal(str(tmp_path / "a.db"), read_only=True) as journal:
         assert replay(journal, "any").same

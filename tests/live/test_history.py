@@ -15,6 +15,7 @@ import trimtab as tt
 from tests.live.tuners import SPEC, Clock, play, spec_with, tuner_at
 from trimtab.cli import app
 from trimtab.errors import InvalidInput, NotFound
+from trimtab.live.state.reducer import KINDS
 
 LEARNS = {"policy": {"kind": "SteadyGraphLinUCB"}}
 
@@ -59,6 +60,12 @@ def test_a_row_for_every_event_and_the_path_of_the_knobs(tuner: tt.Tuner) -> Non
         assert row.price == pytest.approx(spec.problem.move_cost @ far, abs=1e-12)
 
 
+def test_an_unknown_kind_is_refused(tuner: tt.Tuner) -> None:
+    with pytest.raises(InvalidInput, match="no events 'pausse'; did you mean 'pause'"):
+        tuner.history(kinds=["tell", "pausse"])
+    assert {row.kind for row in tuner.history()} <= set(KINDS)
+
+
 def test_who_and_why(tuner: tt.Tuner) -> None:
     by_kind = {row.kind: row for row in tuner.history()}
     assert by_kind["begin"].actor == by_kind["resume"].actor == by_kind["decide"].actor == "loop"
@@ -79,7 +86,7 @@ def test_any_part_is_a_part_of_the_whole(
     monkeypatch.setattr("trimtab.live.history.FIRST_WINDOW", 4)
     rows = tuner.history()
     for after in (0, 1, 5, len(rows) - 2, len(rows), len(rows) + 9):
-        for kinds in (None, ["decide"], ["attach", "pause"], ["none such"]):
+        for kinds in (None, ["decide"], ["attach", "pause"], ["override"]):
             found = [r for r in rows[after:] if kinds is None or r.kind in kinds]
             newest = found[::-1]
             assert tuner.history(after=after, limit=limit, kinds=kinds) == found[:limit]

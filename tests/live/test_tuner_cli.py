@@ -17,6 +17,8 @@ from trimtab.cli import app
 from trimtab.cli.live import coloured
 from trimtab.errors import TrimtabError
 from trimtab.live import Spec, Tuner
+from trimtab.live.helping import Noise
+from trimtab.live.status import Status
 from trimtab.live.store.event import Draft
 from trimtab.live.store.faults import Damaged
 from trimtab.live.store.opening import open_journal
@@ -69,6 +71,9 @@ def test_a_day_at_the_command_line(spec: str) -> None:
     assert "shop: manual" in run("override", spec, "mix=0.6").stdout
     assert told(run("resume", spec, "--json"))["mode"] == "tuning"
     assert told(run("pause", spec, "--why", "lunch", "--json"))["why"] == "lunch"
+    told(run("resume", spec, "--why", "lunch is over", "--json"))
+    assert "lunch is over" in run("history", spec, "--last", "1").stdout
+    told(run("pause", spec, "--why", "lunch", "--json"))
     assert "paused (lunch)" in run("status", spec).stdout
     assert told(run("resume", spec, "--json"))["mode"] == "tuning"
     assert told(run("rollback", spec, "--json"))["mode"] == "rollback"
@@ -175,3 +180,17 @@ def test_a_terminal_gets_colours_and_relative_times(
 def tuner_status(spec: str) -> str:
     with Tuner(spec, read_only=True) as tuner:
         return str(tuner.status())
+
+
+def test_a_status_for_people_has_units_and_says_where_the_noise_is_from(spec: str) -> None:
+    told(run("ask", spec, "--json"))
+    text = run("status", spec).stdout
+    assert "  values: ttl = 300 s, size = 5, mix = 0.5" in text
+    status = Status.from_dict(told(run("status", spec, "--json")))
+    assert str(status) == text.rstrip()
+    assert status.units == {"ttl": "s", "latency": "ms"}
+    one = replace(status, next_review=1, noise={"latency": Noise(noise=9.876, spread=1.0)})
+    assert str(one).endswith("next look in at most 1 round")
+    assert "latency: one measurement is off by 9.88 ms, as learned" in str(one)
+    given = replace(one, noise={"sales": Noise(noise=0.5, spread=1.0, learned=False)})
+    assert "sales: one measurement is off by 0.5, as the spec says" in str(given)

@@ -38,7 +38,7 @@ url, rounds = sys.argv[1], int(sys.argv[2])
 
 def run(name, step=lambda at: None):
     clock = Clock()
-    tuner = tt.Tuner(spec_with(name=name), storage=url, clock=clock, step=step)
+    tuner = tt.Tuner(spec_with(name=name), storage=url, clock=clock, step=step, timeout=120.0)
     ids = [f"{name}-{e.number}" for e in tuner._journal.events(name) if e.kind == "decide"]
     for i in range(max(len(ids) - 1, 0), rounds):  # the last one again: was all of it answered?
         clock.now = T0 + timedelta(minutes=20 * i)
@@ -91,7 +91,7 @@ for name in sys.argv[3:]:
 
 
 def lines(process: Any) -> list[Any]:
-    out, _ = process.communicate(timeout=240)
+    out, _ = process.communicate(timeout=900)
     assert process.returncode == 0
     return [json.loads(line) for line in out.splitlines()]
 

@@ -110,7 +110,7 @@ def world(values: Mapping[str, float], rng: np.random.Generator) -> dict[str, fl
 
 
 def play(tuner: tt.Tuner, clock: Clock, rounds: int, *, seed: int = 0, **wait: float) -> list[Any]:
-    """The decisions of so many rounds in which all is told."""
+    """The decisions of this number of rounds in which all is told."""
     made = []
     for _ in range(rounds):
         decision = tuner.ask()

@@ -34,6 +34,7 @@ def test_report_opens_from_disk(
         assert seen.complaints == []
         assert seen.overflow() == 0
         assert seen.without_words() == []
+        assert seen.faults() == []
         images = seen.page.locator("img")
         assert images.count() == 3
         for k in range(3):  # decoded, not merely there

@@ -31,7 +31,7 @@ def simulated() -> tuple[World, SteadyGraphLinUCB, Trace]:
 
 @contextmanager
 def tuner(folder: Path, *, rounds: int = 60) -> Iterator[tt.Tuner]:
-    """The tuner of `trimtab init` after so many rounds, an override and a round without metrics."""
+    """The tuner of `trimtab init` after some rounds, an override and a round without metrics."""
     now = datetime(2026, 3, 1, tzinfo=UTC)
     rng = np.random.default_rng(0)
     spec = Spec.parse(example())

@@ -18,6 +18,7 @@ CLOSE = 1e-3  # a search ends where gains are lost in rounding; another rule is 
 KNOWN = json.loads(RECORDED.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=" / ".join)
 def test_paths_are_those_recorded_before(case: tuple[str, str, str]) -> None:
     """Rounds of changes, causes and solves exactly; states, movement and bound closely."""

@@ -18,7 +18,6 @@ from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 from trimtab.policies import LazyPolicy, Told
 from trimtab.policies.registry import HOMES, POLICIES
-from trimtab.registry import Registry
 from trimtab.sweeps.describe.policies import check_policy, make_policy
 
 SPEC = """
@@ -34,13 +33,6 @@ high = 1.0
 [policy]
 kind = "EveryHundred"
 factor = 3.0
-"""
-PACKAGE = """
-from trimtab.policies import LazyPolicy, Told
-
-class FromAfar(LazyPolicy):
-    def _check(self) -> Told:
-        return self._told(self.learner.estimators.triggered(), None)
 """
 
 
@@ -116,7 +108,7 @@ def test_it_is_in_a_spec() -> None:
 def test_it_is_advised_on_and_the_doctor_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(SPEC, encoding="utf-8")
-    shown = CliRunner().invoke(app, ["doctor", str(path)])
+    shown = CliRunner().invoke(app, ["doctor", str(path), "--horizon", "20"])
     assert shown.exit_code == 0, shown.output
     assert "EveryHundred" in shown.output
 
@@ -124,18 +116,6 @@ def test_it_is_advised_on_and_the_doctor_shows_it(tmp_path: Path) -> None:
 def test_a_spec_with_an_unknown_policy_is_refused() -> None:
     with pytest.raises(InvalidInput, match="EveryHundred"):
         Spec.parse(SPEC)
-
-
-def test_a_package_joins_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "afar.py").write_text(PACKAGE, encoding="utf-8")
-    info = tmp_path / "afar-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: afar\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[trimtab.policies]\nFromAfar = afar:FromAfar\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    policies = Registry("policy", group="trimtab.policies")
-    assert "FromAfar" in policies
-    assert LazyPolicy in policies.named("FromAfar").__mro__
 
 
 def test_two_policies_cannot_have_one_name() -> None:

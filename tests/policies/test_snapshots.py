@@ -36,10 +36,10 @@ def act(policy: Policy, step: tuple[str, int]) -> None:
         st.tuples(
             st.sampled_from(["tell", "tell", "place", "restore", "file"]), st.integers(0, 99)
         ),
-        max_size=12,
+        max_size=8,
     )
 )
-@settings(max_examples=25)
+@settings(max_examples=6)
 def test_any_sequence_of_interruptions(name: str, steps: list[tuple[str, int]]) -> None:
     """One policy lives through it; the other is saved and restored on the way."""
     problem = PROBLEMS["scopes, levels and weights"]()

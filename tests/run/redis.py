@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,11 +24,18 @@ class RedisServer:
 
     def start(self) -> None:
         self.socket.unlink(missing_ok=True)
-        options = {"port": "0", "unixsocket": str(self.socket), "save": "", "dir": self._folder}
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "save": "",
+            "dir": self._folder,
+            "set-proc-title": "no",  # it would overwrite the environment, see `tests.orphans`
+        }
         words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
         self.process = subprocess.Popen(["redis-server", *words], stdout=subprocess.DEVNULL)
-        for _ in range(500):
-            if self.socket.exists():
+        for _ in range(1000):
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as made:
+                made.connect(str(self.socket))  # the file is there before anybody listens
                 return
             time.sleep(0.01)
         raise RuntimeError("redis-server does not start")

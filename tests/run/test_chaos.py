@@ -55,6 +55,10 @@ timeout = "1s"
 """
 
 
+# Seconds for which each is away. With TRIMTAB_STOP_SECONDS=100 it is a campaign of eleven minutes.
+AWAY = float(os.environ.get("TRIMTAB_STOP_SECONDS", "1.5"))
+
+
 def latency(ttl: float) -> float:
     return 100.0 + ttl / 100.0
 
@@ -114,7 +118,7 @@ class World:
             self.journal(lambda tuner: tuner.override({"ttl": ttl}))
 
     def rounds(self, more: int, seconds: float = 60.0) -> None:
-        """Wait until so many more windows were told."""
+        """Wait until this number of further windows were told."""
         end = time.monotonic() + seconds
         before = None
         while time.monotonic() < end:
@@ -172,27 +176,28 @@ def test_anything_may_be_killed_or_stopped(world: World) -> None:
     def loop_killed() -> None:
         time.sleep(chance.uniform(0.0, 1.2))
         world.send(signal.SIGKILL)
+        time.sleep(AWAY)
         world.begin()
 
     def loop_stopped() -> None:
         world.send(signal.SIGSTOP)
-        time.sleep(4.0)  # longer than patience: the window is too old
+        time.sleep(2.5 + AWAY)  # longer than patience: the window is too old
         world.send(signal.SIGCONT)
 
     def source_down() -> None:
         world.down = True
-        time.sleep(2.0)
+        time.sleep(0.5 + AWAY)
         world.down = False
 
     def target_killed() -> None:
         world.redis.stop()
         world.order(400.0)
-        time.sleep(1.5)
+        time.sleep(AWAY)
         world.redis.start()
 
     def store_killed() -> None:
         world.postgres.stop("immediate")
-        time.sleep(1.5)
+        time.sleep(AWAY)
         world.postgres.start()
 
     for fault in (loop_killed, target_killed, loop_stopped, store_killed, source_down, loop_killed):

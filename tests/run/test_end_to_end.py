@@ -1,4 +1,4 @@
-"""All of it real: service, Redis, Prometheus, `trimtab run`, a change of workload, a notice."""
+"""All of it real: service, Redis, Prometheus, `trimtab run`, a change of workload, an alarm."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ from trimtab.live.tuner import Tuner
 from trimtab.run.signing import verify
 
 RUN = cache_service.SPEC.with_name("run.toml")
-CALM = 10  # rounds before the workload changes
+CALM = 32  # rounds before the workload changes
+TIMED = ("latency_mean", "db_time")  # objectives that depend on what else the machine does
 
 
 def still() -> Spec:
     """The spec of the example, with windows of a second and moves that are too dear to be made.
 
-    So the state stays until a person orders another one.
+    So the state stays until a person orders another one. What takes time is watched and is no
+    objective: the test shares its machine, and other tests must not ring the alarm, nor hide it.
     """
     plain = copy.deepcopy(Spec.read(RUN).to_dict())
     plain["source"] |= {"window": "1s", "patience": "5s"}
@@ -35,12 +37,14 @@ def still() -> Spec:
     plain["knobs"]["ttl"]["start"] = 200.0  # entries live long, so that changes show
     plain["knobs"]["early_refresh"]["start"] = 0.0
     plain["constraints"][0]["rule"] = "latency_p95 <= 50 * baseline"  # the machine is shared
+    plain["metrics"] |= {name: plain["objectives"].pop(name)["unit"] for name in TIMED}
+    plain["objectives"]["stale_reads"]["knobs"] = list(plain["knobs"])
     return Spec.from_dict(plain)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("postgresql", "redis", "prometheus")
-def test_orders_of_a_person_reach_the_webhook_and_the_service() -> None:
+def test_a_change_of_workload_reaches_the_webhook_and_an_order_the_service() -> None:
     small = ("--rows", "300", "--requests", "60", "--seed", "1")
     with Stack(still(), options=small) as stack:
         knobs = redis.Redis.from_url(stack.redis, decode_responses=True)
@@ -54,15 +58,13 @@ def test_orders_of_a_person_reach_the_webhook_and_the_service() -> None:
                 except TrimtabError:  # it is not there yet, or just being made
                     return 0
 
-            def pauses() -> list[tuple[dict[str, str], bytes]]:
-                return [each for each in stack.got if json.loads(each[1])["event"] == "pause"]
+            def alarms() -> list[tuple[dict[str, str], bytes]]:
+                return [each for each in stack.got if json.loads(each[1])["event"] == "alarm"]
 
-            until(lambda: tells() >= CALM, seconds=90, why=f"{CALM} rounds")
+            until(lambda: tells() >= CALM, seconds=150, why=f"{CALM} rounds")
+            before = len(alarms())
             knobs.set("workload", "busy")
-            # Whether the alarm rings within the minute depends on the machine: a person pauses.
-            with open_journal(stack.storage) as journal:
-                Tuner.existing(spec.name, journal).pause("the workload has changed")
-            until(pauses, seconds=90, why="the pause at the webhook receiver")
+            until(lambda: len(alarms()) > before, seconds=90, why="an alarm at the receiver")
             with open_journal(stack.storage) as journal:
                 Tuner.existing(spec.name, journal).override({"ttl": 100.0})
             until(
@@ -72,8 +74,8 @@ def test_orders_of_a_person_reach_the_webhook_and_the_service() -> None:
             )
         held = {name: float(x) for name, x in knobs.hgetall("cache-service").items()}
         knobs.close()
-        headers, body = pauses()[0]
-        assert "the workload has changed" in json.loads(body)["text"]
+        headers, body = alarms()[-1]
+        assert json.loads(body)["text"] == "the system seems to have changed"
         assert verify(body, headers["x-trimtab-signature"], SECRET, now=int(time.time()))
         with open_journal(stack.storage) as journal:
             tuner = Tuner.existing(spec.name, journal)
@@ -88,7 +90,7 @@ def test_orders_of_a_person_reach_the_webhook_and_the_service() -> None:
         with stack.windows.open(newline="") as file:
             seen = list(csv.DictReader(file))
         # What was told is what the service measured, by way of Prometheus.
-        for name in ("latency_mean", "stale_reads", "memory"):
+        for name in ("stale_reads", "memory"):
             true = [float(row[name]) for row in seen]
             told = [mean for mean, _, _ in (each[name] or (0.0, None, 1) for each in measured)]
             assert min(true) <= min(told) <= max(told) <= max(true)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from tests.run.fakes import FakeSource, FakeTarget, System
+from tests.run.redis import RedisServer, redis_server, redis_url  # noqa: F401 - fixtures
 from tests.run.web import Got, Reply, Server, json_reply, server
 from trimtab.live import Spec
 from trimtab.live.store.opening import open_journal
@@ -346,6 +349,9 @@ def test_sqlite(tmp_path: Path, name: str) -> None:
     [
         ("SELECT 120::numeric AS latency, :end AS at WHERE 10 % 3 = 1", "latency:120"),
         ("SELECT 1 AS latency, :end - 100 AS at", "stale"),
+        ("SELECT 1 AS latency, :end + 600 AS at", "in the future: the clocks differ"),
+        ("SELECT 1 AS latency, :end AS at WHERE false", "empty: the query gives no row"),
+        ("SELECT 1 AS latency, :end AS at FROM generate_series(1, 2)", "several rows"),
         ("SELECT 1 AS latency, 0 AS at FROM pg_sleep(5)", "code=timeout"),
         ("CREATE TABLE a (b int)", "code=database"),
     ],
@@ -409,6 +415,7 @@ FILES = {
     "by hand": ('{"ttl": 500}', "set-by-hand"),
     "a list": ("[1]", "instead of values by name"),
     "text": ('{"ttl": "soon"}', "is no number"),
+    "empty": ("", "is no JSON, or half-written"),
 }
 
 
@@ -442,6 +449,48 @@ def test_a_signal_that_reaches_nobody(tmp_path: Path) -> None:
         )
         with setting(tmp_path, spec) as (loop, log):
             assert "code=signal" in logged(loop, log)
+
+
+@pytest.mark.needs("redis")
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ({"ttl": "soon"}, "ttl = 'soon' is no number"),
+        ({"ttl": ""}, "ttl = '' is no number"),
+        ({"ttl": b"\xff"}, "is no number"),
+        ({"ttl": "nan"}, "is no number"),
+        ({"ttl": "5"}, "code=range"),
+        ({"ttl": "500"}, "set-by-hand"),
+        ("text", "target-fault code=refused"),  # WRONGTYPE
+    ],
+)
+def test_what_redis_has(
+    tmp_path: Path,
+    redis_url: str,  # noqa: F811
+    content: Any,
+    line: str,
+) -> None:
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        client.delete("knobs")
+        if isinstance(content, dict):
+            client.hset("knobs", mapping=content)
+        else:
+            client.set("knobs", content)
+    with setting(tmp_path, target_spec(kind="redis", url=redis_url, hash="knobs")) as (loop, log):
+        assert line in logged(loop, log)
+
+
+@pytest.mark.needs("redis")
+def test_redis_that_hangs(tmp_path: Path, redis_server: RedisServer) -> None:  # noqa: F811
+    spec = target_spec(kind="redis", url=redis_server.url, timeout="1s")
+    with setting(tmp_path, spec) as (loop, log):
+        assert redis_server.process is not None
+        redis_server.process.send_signal(signal.SIGSTOP)
+        try:
+            assert "target-fault code=timeout" in logged(loop, log)
+        finally:
+            redis_server.process.send_signal(signal.SIGCONT)
+        assert "applied" in logged(loop, log)
 
 
 def test_redis_that_is_not_there(tmp_path: Path) -> None:

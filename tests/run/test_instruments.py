@@ -35,6 +35,13 @@ class Watched:
         self.instruments = Instruments(Metrics(self.registry), "shop")
         self.it = Bench(folder, text=text, observers=(self.instruments,))
 
+    def again(self) -> None:
+        """The program ends and is started again: another registry, the same journal."""
+        self.it.journal.close()
+        self.registry = CollectorRegistry()
+        self.it.observers = (Instruments(Metrics(self.registry), "shop"),)
+        self.it.begin()
+
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"trimtab_{name}", {"tuner": "shop", **labels})
 
@@ -65,6 +72,27 @@ def test_values_moves_headroom_and_ages(tmp_path: Path) -> None:
     assert ratio == pytest.approx(loss / start)
     assert ratio < 1.0  # it helps
     assert watched.value("last_round_timestamp_seconds") == it.loop.heard.timestamp()
+
+
+def test_the_start_is_the_tuners_not_that_of_the_process(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, SPEC.replace("delta = 0.05", ""))
+    it = watched.it
+    it.rounds(30)
+    before = watched.value("loss_at_start")
+    rows = it.tuner.history(kinds=["tell"])
+    spec = it.tuner.spec
+    told = [{name: x[0] for name, x in row.told.items() if x} for row in rows]
+    losses = [float(spec.problem.weights @ spec.losses(each)) for each in told]
+    first = next(k for k, row in enumerate(it.tuner.history(kinds=["decide"])) if row.changed)
+    assert before == pytest.approx(sum(losses[:first][:8]) / len(losses[:first][:8]))
+    watched.again()
+    it.rounds(2)
+    assert it.tuner.status().values != spec.values(spec.start)  # the process begins elsewhere
+    assert watched.value("loss_at_start") == before
+    ratio, loss = watched.value("loss_against_start"), watched.value("loss")
+    assert before is not None
+    assert loss is not None
+    assert ratio == pytest.approx(loss / before)
 
 
 def test_faults_stuck_and_pauses(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import trimtab as tt
 from tests.builders import random_graph
-from trimtab._core import LocalUpdate, play_events
-from trimtab.sim import engine
+from trimtab._core import LocalUpdate
+from trimtab.arrays import Ints
 from trimtab.sim.worlds import World
 
 BASES = (tt.bases.PairwiseQuadratic(), tt.bases.Quadratic())
@@ -72,23 +72,29 @@ def test_the_engine_goes_on_where_a_snapshot_was_taken() -> None:
     assert whole.certificate == again.certificate
 
 
-def test_full_buffers_only_interrupt_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = ring_world(10, tt.bases.PairwiseQuadratic(), seed=3)
-    whole = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
-    visits = 0
+class InPieces:
+    """Runs that stop after 700 rounds, as if there were no more room."""
 
-    def in_pieces(local: LocalUpdate, *, t: int, stop: int, **rest: Any) -> Any:
-        """A run that stops after 700 rounds, as if there were no more room."""
-        nonlocal visits
-        visits += 1
-        run = play_events(local, t=t, stop=min(t + 700, stop), **rest)
+    def __init__(self, local: LocalUpdate) -> None:
+        self.local, self.visits, self.update = local, 0, local.update
+
+    def play(self, *, t: int, stop: int, **rest: Any) -> Any:
+        self.visits += 1
+        run = self.local.play(t=t, stop=min(t + 700, stop), **rest)
         if run["status"] == "done" and run["t"] < stop:
             run["status"] = "full"
         return run
 
-    monkeypatch.setattr(engine, "play_events", in_pieces)
-    pieces = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
-    assert visits > 14
+
+def test_full_buffers_only_interrupt_a_run() -> None:
+    world = ring_world(10, tt.bases.PairwiseQuadratic(), seed=3)
+    whole = tt.play(policy_of(world, fixed=False), world, horizon=10_000, seed=0)
+    policy = policy_of(world, fixed=False)
+    assert policy.learner.local is not None
+    local = InPieces(policy.learner.local)
+    policy.learner.__dict__["local"] = local
+    pieces = tt.play(policy, world, horizon=10_000, seed=0)
+    assert local.visits > 14
     assert pieces.ends[-1] == whole.ends[-1]
     assert pieces.states[-1] == pytest.approx(whole.states[-1], abs=1e-9)
     assert pieces.movement == pytest.approx(whole.movement, rel=1e-9)
@@ -99,9 +105,7 @@ def test_linear_parts_are_handed_back_and_solved_at_vertices() -> None:
     ring = tt.Graph.from_edges(6, [(i, (i + 1) % 6) for i in range(6)])
     world = tt.worlds.linear(ring, seed=1)
     policy = policy_of(world, fixed=True, review=False)
-    local = policy.learner.local
-    assert local is not None
-    assert local.find(np.array([0])) is None
+    assert updated(policy, np.array([0])) is None
     trace = tt.play(policy, world, horizon=2_000, seed=0)
     other = tt.play(by_hand(policy_of(world, fixed=True, review=False)), world, horizon=2_000)
     assert set(np.unique(trace.values)) <= {0.0, 1.0}
@@ -131,7 +135,23 @@ def failed(policy: tt.AsyncLazyGraphLinUCB) -> bool:
     return False
 
 
+def updated(policy: tt.AsyncLazyGraphLinUCB, around: Ints) -> Any:
+    """What the core says of an update around these criteria."""
+    local = policy.learner.local
+    assert local is not None
+    return local.update(
+        state=policy.ask(),
+        width=1.0,
+        around=around,
+        triggered=around,
+        factor=2.0,
+        effort=0.0,
+        seed=0,
+    )
+
+
 def test_the_criteria_concerned_are_those_of_the_graph() -> None:
+    """They are flushed, and nobody else is."""
     rng = np.random.default_rng(0)
     several = 0
     for _ in range(60):
@@ -139,14 +159,13 @@ def test_the_criteria_concerned_are_those_of_the_graph() -> None:
         graph = random_graph(rng, k, int(rng.integers(1, 60)), widest=4)
         problem = tt.Problem(graph)
         policy = tt.AsyncLazyGraphLinUCB(problem, start=np.full(k, 0.5), radius=0.5)
-        local = policy.learner.local
-        assert local is not None
+        estimators = policy.learner.estimators
         for _ in range(5):
             size = int(rng.integers(1, min(6, graph.criteria) + 1))
             around = np.sort(rng.choice(graph.criteria, size, replace=False))
             free, criteria = graph.reach(around)
-            found = local.find(around)
-            assert found is not None
-            assert found.tolist() == criteria.tolist()
+            estimators.add(np.zeros(graph.criteria))
+            assert updated(policy, around) is not None
+            assert np.flatnonzero(estimators.frozen()[0] == 0).tolist() == criteria.tolist()
             several += len(graph.parts(free)) > 1
     assert several > 50

@@ -68,9 +68,9 @@ def recorded_world(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("domain", ["box", "balls"])
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_events_equal_rounds(kind: str, domain: str, missing: float, seed: int) -> None:
-    """40 random problems: the same triggers at the same rounds, states within 1e-9."""
+    """24 random problems: the same triggers at the same rounds, states within 1e-9."""
     rng = np.random.default_rng((seed, len(kind), len(domain), int(10 * missing)))
     problem = random_problem(rng, domain, overlap=seed % 2 == 0)
     horizon = 400 if domain == "box" else 200

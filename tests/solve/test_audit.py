@@ -90,7 +90,7 @@ class Choice:
 
 
 def choices(seed: int, *, widest: int, every: int, rounds: int = ROUNDS) -> Iterator[Choice]:
-    """Every so many rounds what the policy of a random problem chose, if it did."""
+    """Every few rounds what the policy of a random problem chose, if it did."""
     rng = np.random.default_rng(seed)
     reference, basis = BASES[seed % 2]
     kind = (tt.LazyGraphLinUCB, tt.AsyncLazyGraphLinUCB)[seed // 2 % 2]

@@ -331,7 +331,7 @@ def ring(k: int) -> Graph:
 
 
 def after_play(graph: Graph, rounds: int) -> tuple[Part, Array]:
-    """The whole problem as a policy sees it after so many rounds, and its own minimiser."""
+    """The whole problem as a policy sees it after some rounds, and its own minimiser."""
     world = tt.worlds.quadratic(graph, seed=0)
     start = np.full(graph.knobs, 0.5)
     policy = tt.LazyGraphLinUCB(world.problem, start=start, radius=0.5, factor=10.0)

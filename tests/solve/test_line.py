@@ -7,126 +7,127 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from trimtab._core import line_minimum
+import trimtab as tt
+from tests.builders import Datum, posterior
 from trimtab.arrays import Array
+from trimtab.model.domain import BoundBox
+from trimtab.solve.bound import Bound
 
-NO_LEVELS = np.empty(0)
 GRID = 4001
 
 
-class Line(NamedTuple):
-    """A(x) - bonus.sqrt(Q(x)) + price |x - anchor|, the coefficients from the lowest power on."""
-
-    A: Array  # (degree + 1,)
-    Q: Array  # (readers, 2 degree + 1)
-    bonus: Array  # (readers,)
-    toll: Array  # (2,) anchor and price
-
-
 class Case(NamedTuple):
-    """A line, its interval, where the knob is, and where roots have their notches."""
+    """A bound of one knob, where the knob is, where it starts, and its notches."""
 
-    line: Line
-    degree: int
-    readers: int
-    low: float
-    high: float
-    now: float
+    bound: Bound
+    now: float  # moves away from here cost the price
+    price: float
+    start: float
     notches: list[float]
 
     def heights(self, x: Array) -> Array:
         """G at many points, by numpy."""
-        A, Q, a = self.line.A, self.line.Q[: self.readers], self.line.bonus[: self.readers]
-        squares = np.array([np.polyval(q[::-1], x) for q in Q])
-        anchor, price = self.line.toll
-        roots = np.sqrt(np.maximum(squares, 0.0))
-        return np.asarray(np.polyval(A[::-1], x) - a @ roots + price * np.abs(x - anchor))
+        total = self.price * np.abs(x - self.now)
+        features = self.bound.problem.features
+        assert isinstance(features, tt.bases.Monomials)
+        for i in range(self.bound.problem.criteria):
+            R, v = self.bound.factor(i)
+            phi = features.arrays.scale[i] * x ** np.arange(v.size)[:, None]
+            u = np.linalg.solve(R, phi)
+            width = self.bound.radii[i] * np.sqrt((u * u).sum(axis=0))
+            total += self.bound.weights[i] * (v @ u - width)
+        return np.asarray(total)
 
     def least(self) -> float:
-        """The least height on a grid that is denser at notches and at the anchor."""
-        x = [np.linspace(self.low, self.high, GRID)]
-        for centre in [*self.notches, self.line.toll[0]]:
+        """The least height on a grid that is denser at notches and where the knob is."""
+        low, high = float(self.box.low[0]), float(self.box.high[0])
+        x = [np.linspace(low, high, GRID), np.array([self.now])]
+        for centre in [*self.notches, self.now]:
             x += [centre + sign * np.geomspace(1e-9, 1.0, 400) for sign in (-1.0, 1.0)]
-        near = np.concatenate([*x, [self.line.toll[0]]])
-        near = near[(self.low <= near) & (near <= self.high)]
-        return float(self.heights(near).min())
+        near = np.concatenate(x)
+        return float(self.heights(near[(low <= near) & (near <= high)]).min())
+
+    @property
+    def box(self) -> BoundBox:
+        assert isinstance(self.bound.domain, BoundBox)
+        return self.bound.domain
+
+    def step(self) -> tuple[float, float]:
+        """Where the core finds the least of one descent, and the value there."""
+        assert self.bound.core is not None
+        found = self.bound.core.minimise(
+            start=np.array([self.start]),
+            current=np.array([self.now]),
+            price=np.array([self.price]),
+            knobs=np.array([0]),
+            criteria=self.bound.problem.all_criteria,
+            effort=0.0,
+            seed=0,
+            curved=False,
+        )
+        assert found is not None
+        state, value, _ = found
+        return float(state[0]), value
 
 
-def argmin(case: Case, *, levels: Array = NO_LEVELS, coarse: float = 0.0) -> tuple[float, float]:
-    """Where the core finds the least, and what it says is gained."""
-    line = case.line
-    anchor, price = (float(x) for x in line.toll)
-    return line_minimum(
-        line.A, line.Q, line.bonus, anchor, price, case.now, case.low, case.high, levels, coarse
+def draw(
+    rng: np.random.Generator,
+    degree: int,
+    *,
+    notched: bool,
+    priced: bool,
+    levels: list[float] | None = None,
+) -> Case:
+    """Readers of one knob; where notched some have seen one state very often."""
+    m = int(rng.integers(1, 6))
+    problem = tt.Problem(
+        tt.Graph.from_scopes([[0]] * m, knobs=1),
+        basis=tt.bases.Quadratic(powers=degree),
+        domain=None if levels is None else tt.Box(levels={0: levels}),
+        weights=rng.uniform(0.3, 3.0, m),
     )
-
-
-def draw(rng: np.random.Generator, degree: int, *, notched: bool, priced: bool) -> Case:
-    """Readers with a curved u, and where notched straight ones that vanish somewhere."""
-    readers = int(rng.integers(1, 6))
-    line = Line(
-        np.empty(degree + 1), np.empty((readers, 2 * degree + 1)), np.empty(readers), np.empty(2)
-    )
-    low, high = np.sort(rng.uniform(-1.0, 2.0, size=2))
-    line.A[:] = rng.normal(size=degree + 1)
-    line.Q[:] = 0.0
-    line.bonus[:] = rng.exponential(size=readers) * 10.0 ** rng.uniform(-2.0, 1.0)
-    notches = []
-    for c in range(readers):
-        u = rng.normal(size=(degree + 1, 6))
-        if notched and c % 2 == 0:
-            u[2:] = 0.0
-            notches.append(float(rng.uniform(low, high)))
-            u[0] = -notches[-1] * u[1] + 10.0 ** rng.uniform(-9.0, -1.0) * rng.normal(size=6)
-        for r in range(degree + 1):
-            for t in range(degree + 1):
-                line.Q[c, r + t] += u[r] @ u[t]
-    if notched:  # a bowl about a notch: one valley on each side of it
-        line.A[:3] += rng.exponential() * np.array([notches[0] ** 2, -2.0 * notches[0], 1.0])
-    now = float(rng.choice([low, high, rng.uniform(low, high)]))
-    line.toll[:] = 0.0
-    if priced:
-        line.toll[:] = rng.choice([now, rng.uniform(low, high)]), rng.exponential()
-    return Case(line, degree, readers, float(low), float(high), now, notches)
+    places = rng.random(3) if levels is None else rng.choice(levels, 3)
+    data = [
+        Datum(np.array([x]), rng.normal(size=m), rng.integers(1, 5, m).astype(np.int64))
+        for x in places
+    ]
+    notches = [float(x) for x in rng.random(2)] if notched else []
+    for x in notches:
+        often = (10.0 ** rng.uniform(1.0, 10.0, m)).astype(np.int64)
+        data.append(Datum(np.array([x]), 0.1 * rng.normal(size=m), often))
+    radii = rng.exponential(size=m) * 10.0 ** rng.uniform(-2.0, 1.0)
+    bound: Bound = posterior(problem, data, reg=rng.uniform(0.01, 1.0, m), radii=radii)
+    if levels is None and isinstance(problem.domain, BoundBox):
+        low, high = np.sort(rng.random(2))
+        bound = bound.within(problem.domain.narrowed(np.array([low]), np.array([high])))
+        now = float(rng.choice([low, high, rng.uniform(low, high)]))
+    else:
+        now = float(rng.choice(levels or [0.0]))
+    price = float(rng.exponential()) if priced else 0.0
+    return Case(bound, now, price, now, notches)
 
 
 @pytest.mark.parametrize("priced", [False, True])
 @pytest.mark.parametrize("notched", [False, True])
-@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("degree", [2, 3, 6])
 def test_a_step_ends_as_low_as_a_dense_grid(degree: int, notched: bool, priced: bool) -> None:
     rng = np.random.default_rng(degree)
     stayed = 0
-    for _ in range(600):
+    for _ in range(150):
         case = draw(rng, degree, notched=notched, priced=priced)
-        line, _, _, low, high, now, _ = case
-        x, gain = argmin(case)
-        here, there = case.heights(np.array([now, x]))
-        size = np.abs(line.A).sum() + line.bonus.sum() + abs(here)
-        assert low <= x <= high
+        x, value = case.step()
+        here, there = case.heights(np.array([case.now, x]))
+        size = abs(here) + abs(there) + float(case.bound.radii.sum())
+        assert case.box.low[0] <= x <= case.box.high[0]
         assert there <= case.least() + 1e-7 * size
-        assert gain == pytest.approx(here - there, abs=1e-9 * size)
-        stayed += x == now
-    assert 50 <= stayed <= 550
-
-
-def test_gains_below_a_share_of_the_width_are_left_alone() -> None:
-    rng = np.random.default_rng(4)
-    moved = 0
-    for _ in range(200):
-        case = draw(rng, 2, notched=False, priced=False)
-        line, now = case.line, case.now
-        squares = np.maximum([np.polyval(q[::-1], now) for q in line.Q], 0.0)
-        width = float(line.bonus @ np.sqrt(squares))
-        x, gain = argmin(case, coarse=0.3)
-        assert gain > 0.3 * width or (x, gain) == (now, 0.0)
-        moved += x != now
-    assert moved >= 20
+        assert value == pytest.approx(there, abs=1e-8 * size)
+        stayed += x == case.now
+    assert 5 <= stayed <= 145
 
 
 def test_among_levels_the_best_is_found() -> None:
     rng = np.random.default_rng(6)
     for _ in range(100):
-        case = draw(rng, 2, notched=False, priced=True)
-        levels = np.sort(rng.uniform(case.low, case.high, size=5))
-        best = levels[np.argmin(case.heights(levels))]
-        assert argmin(case._replace(now=float(levels[2])), levels=levels)[0] == best
+        levels = np.unique(rng.random(5))
+        case = draw(rng, 2, notched=False, priced=True, levels=levels.tolist())
+        assert case.step()[0] == levels[np.argmin(case.heights(levels))]

@@ -27,6 +27,7 @@ from tests.builders import (
     terms_at,
     values_at,
 )
+from trimtab._core import choose
 from trimtab.arrays import Array
 from trimtab.errors import SolverFailed
 from trimtab.learn import as_radius
@@ -44,7 +45,6 @@ from trimtab.model.graph import Graph
 from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
 from trimtab.solve import Solution, solve
-from trimtab.solve.solution import choose
 
 GRID = np.linspace(0.0, 1.0, 20001)
 TIED = 1e-9  # the tie-break may give away this much, relatively

@@ -40,9 +40,19 @@ THOUSAND: dict[str, Any] = {
     "seeds": 100,
     "horizon": 4,
 }
-CHILD = """
-import json, sys
+UNFINISHED = """
+import json, sys, time
 from trimtab.sweeps import sweep
+from trimtab.sweeps.store import Store
+
+add = Store.add
+
+def until_enough(self, *arguments):
+    add(self, *arguments)
+    while len(self.done()) >= int(sys.argv[2]):  # it is killed before it is done
+        time.sleep(1.0)
+
+Store.add = until_enough
 sweep(**json.loads(sys.argv[1]))
 """
 COMMAND = """
@@ -118,17 +128,17 @@ def undisturbed() -> Results:
 def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(undisturbed()) == 1000
     path, rng = tmp_path / "killed.sqlite", np.random.default_rng(10)
-    goals = [0, *np.sort(rng.integers(1, 960, 9)).tolist()]  # the first kill is before any run
+    goals = [0, *np.sort(rng.integers(1, 900, 9)).tolist()]  # the first kill is before any run
     kept: dict[str, float] = {}
     for n, goal in enumerate(goals):
         settings = {**THOUSAND, "store": str(path), "workers": 1 + (n % 3 == 0)}
-        child = start(CHILD, json.dumps(settings))
+        child = start(UNFINISHED, json.dumps(settings), str(goal + 25))
         with child:
             wait_until(lambda goal=goal: len(stored(path)) >= goal, child)
             time.sleep(rng.uniform(0.0, 0.05))
             child.kill()
             child.communicate()
-        assert child.returncode == -signal.SIGKILL  # it was not done yet
+        assert child.returncode == -signal.SIGKILL
         after = stored(path)
         assert after.items() >= kept.items()  # nothing lost, nothing made again
         kept = after

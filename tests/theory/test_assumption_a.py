@@ -42,13 +42,13 @@ def truth(problem: tt.Problem) -> tt.worlds.World:
 
 
 def least_eigenvalues(basis: Any, reg: float) -> Array:
-    """Of the LCB's Hessian at random states, after 200 rounds with a valid radius."""
+    """Of the LCB's Hessian at random states, after 60 rounds with a valid radius."""
     world = truth(tt.Problem(RING, basis=basis))
     radius = tt.Confidence(sigma=0.1, norm=world.norms)
     policy = tt.LazyGraphLinUCB(world.problem, start=[0.5] * K, radius=radius, reg=reg)
-    tt.play(policy, world, horizon=200, seed=0)
+    tt.play(policy, world, horizon=60, seed=0)
     policy.learner.absorb(world.problem.all_criteria)
-    states = np.random.default_rng(2).uniform(0.05, 0.95, (25, K))
+    states = np.random.default_rng(2).uniform(0.05, 0.95, (15, K))
     return np.array([np.linalg.eigvalsh(hessian(policy.learner.lcb, s))[0] for s in states])
 
 

@@ -91,7 +91,7 @@ def _pooled(situation: Situation) -> Contender:
     name, problem = "PooledGraphLinUCB", situation.problem
     groups = alike(problem, np.ones(problem.criteria))
     if np.unique(groups).size == groups.size:
-        return Contender(name=name, absent="no two criteria have the same scope and features")
+        return Contender(name=name, absent="no two objectives have the same scope and features")
     noise = "correlated" if situation.correlated else "independent"
     return Contender(
         name=name,
@@ -119,7 +119,7 @@ def _adaptive(situation: Situation) -> Contender:
 def _joint(situation: Situation) -> Contender:
     name = "JointLazyGraphLinUCB"
     if situation.factor_norm is None:
-        return Contender(name=name, absent="give factor_norm if criteria share factors")
+        return Contender(name=name, absent="give factor_norm if objectives share factors")
     if not has_factors(situation.problem):
         return Contender(name=name, absent="its basis cannot be split into shared factors")
     return Contender(name=name, kind=JointLazyGraphLinUCB)

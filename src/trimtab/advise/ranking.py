@@ -91,21 +91,21 @@ def advise(
         prior: what worlds are drawn from and what policies are told, `Prior()` by default. What it
             leaves open is drawn: a spread of about 1 / weight, a noise of about a twelfth of it.
         seed: of the worlds and their noise.
-        sigma: the noise of each criterion's loss, one number or one each, if it is known. Worlds
+        sigma: the noise of each objective's loss, one number or one each, if it is known. Worlds
             have it, policies are not told, and bounds need it.
-        norm: for bounds, one on the length of each criterion's parameter.
+        norm: for bounds, one on the length of each objective's parameter.
         delta: the probability with which the bounds may fail.
-        reg: the ridge parameter of the bounds, one number or one per criterion.
+        reg: the ridge parameter of the bounds, one number or one per objective.
         factor: C of the bounds.
         worst: the largest total loss of a state less the least one, if it is known. Losses of the
             worlds drawn change by no more; bounds take 2 sum_i w_i norm_i L_i otherwise.
         adversarial: whether losses may be anything convex; their gradients must be told then.
         drift: whether the expected losses change: two times in the rounds played.
-        graph_known: whether every criterion reads all knobs of its scope. If not, each reads
+        graph_known: whether every objective reads all knobs of its scope. If not, each reads
             some of them in the worlds drawn.
         gamma: the least size of a dependency then.
-        reads: how many knobs (or balls) a criterion reads then.
-        correlated: whether the noise of criteria that share knobs is.
+        reads: how many knobs (or balls) an objective reads then.
+        correlated: whether the noise of objectives that share knobs is correlated.
         factor_norm: if losses are made of shared factors (Assumption D), a bound on the length
             of the parameters of all of them together.
         lipschitz: if gradients of convex losses can be told, their largest length.

@@ -33,7 +33,7 @@ from trimtab.sim.trace import Trace
 from trimtab.sim.worlds import Drifting, World
 
 ROUNDS, LEAST_ROUNDS = 1000, 30  # played at most, and at least if the horizon has as many
-WORK = 8.0  # about as many seconds at most
+WORK = 8.0  # seconds, about and at most
 PER_LOOK, PER_FEATURE = 1.2e-3, 5e-6  # of work: of a look, and of each of its features
 PER_ROUND = 2e-5  # of a run
 OTHER_FEATURES = 30.0  # times as much work where features are not powers of knobs
@@ -139,7 +139,7 @@ class Simulation:
 
 
 def work_per_look(problem: Problem) -> float:
-    """About as many seconds as a look takes."""
+    """The seconds that a look takes, about."""
     each = PER_LOOK + PER_FEATURE * int(problem.dims.sum())
     return each if isinstance(problem.features, Monomials) else OTHER_FEATURES * each
 

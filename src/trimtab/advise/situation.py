@@ -48,7 +48,7 @@ def start_of(problem: Problem, start: ArrayLike | None) -> Array:
 
 
 def noise_of(problem: Problem, sigma: ArrayLike | None, prior: Prior) -> Array | None:
-    """The noise of each criterion if it is known: (m,)."""
+    """The noise of each objective if it is known: (m,)."""
     if sigma is not None and prior.sigma is not None:
         raise InvalidInput("sigma is given twice; leave it out, or out of the prior")
     known = prior.sigma if sigma is None else sigma
@@ -58,7 +58,7 @@ def noise_of(problem: Problem, sigma: ArrayLike | None, prior: Prior) -> Array |
 
 
 def gamma_of(problem: Problem, gamma: ArrayLike | None) -> Array | None:
-    """The least size of a dependency of each criterion, where it is told: (m,)."""
+    """The least size of a dependency of each objective, where it is told: (m,)."""
     if gamma is None:
         return None
     return per_item(gamma, problem.criteria, "gamma", "criterion", low=0.0, strict=True)
@@ -81,6 +81,6 @@ def some(value: float | None, name: str, *, strict: bool = True) -> float | None
 
 
 def reads_of(problem: Problem, reads: int) -> int:
-    """How many knobs a criterion reads where the graph is not known."""
+    """How many knobs an objective reads where the graph is not known."""
     widest = int(np.diff(problem.graph.scope_offsets).max())
     return min(whole(reads, "reads", low=1), widest)

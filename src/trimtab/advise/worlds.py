@@ -33,7 +33,7 @@ from trimtab.sim.worlds import Drifting, Gaussian, Noise, World
 from trimtab.sim.worlds.joint import world_of
 
 UNIT_SD = 0.5  # of the log of a spread, in units of 1 / weight
-UNEVEN_SD = 0.5  # of the log of a criterion's noise around the typical one
+UNEVEN_SD = 0.5  # of the log of an objective's noise around the typical one
 SHARED = 0.5  # of the variance of correlated noise, that part is common to a component
 PHASES = 3  # worlds that follow each other where the world drifts
 KEPT = 0.7  # correlation of the parameters of a world and the next one
@@ -42,7 +42,7 @@ STRATA = 8  # worlds that together have every eighth of spreads and of noises on
 
 @dataclass(frozen=True, eq=False)
 class Correlated:
-    """Normal noise of which half the variance is common to all criteria of a component."""
+    """Normal noise of which half the variance is common to all objectives of a component."""
 
     sigma: Array  # (m,)
     component: Ints  # (m,)
@@ -85,7 +85,7 @@ class Shape:
 
 
 def _scales(n: int, situation: Situation, rng: np.random.Generator) -> tuple[Array, Array]:
-    """The spread and the noise of every criterion: (m,) each."""
+    """The spread and the noise of every objective: (m,) each."""
     problem, prior = situation.problem, situation.prior.bind(situation.problem)
     block, place = divmod(n, STRATA)
     orders = np.random.default_rng((situation.seed, 12, block)).permuted(
@@ -138,7 +138,7 @@ def has_factors(problem: Problem) -> bool:
 
 
 def can_shrink(problem: Problem) -> bool:
-    """Whether its criteria can read fewer knobs with some of the same features."""
+    """Whether its objectives can read fewer knobs with some of the same features."""
     try:
         check_nested(problem)
         kept_features(problem, problem, 0)
@@ -148,7 +148,7 @@ def can_shrink(problem: Problem) -> bool:
 
 
 def _of_factors(problem: Problem, spread: Array, noise: Noise) -> Shape:
-    """Losses made of factors, each as the prior has a criterion of the same knobs."""
+    """Losses made of factors, each as the prior has an objective of the same knobs."""
     factors = Factors(problem)
     alike = Problem(
         factors.graph, basis=factors.basis, domain=problem.domain.unbound(), weights=factors.pull

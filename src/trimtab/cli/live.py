@@ -32,6 +32,7 @@ Actor = Annotated[
     str | None,
     typer.Option(envvar="TRIMTAB_ACTOR", help="Who is behind it, for the history."),
 ]
+Why = Annotated[str | None, typer.Option(help="For those who wonder later.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 COLOURS = {  # of a line of the status, by what it has
     "  helps: ": "green",
@@ -101,13 +102,14 @@ def attach(
     values: Annotated[
         list[str], typer.Argument(metavar="KNOB=VALUE...", help="What somebody has set by hand.")
     ],
+    why: Why = None,
     actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Record that somebody has set knobs by hand; those that are not named stay."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.attach(_values(values))
+        tuner.attach(_values(values), why=why)
         _status(tuner, as_json)
 
 
@@ -116,13 +118,14 @@ def override(
     values: Annotated[
         list[str], typer.Argument(metavar="KNOB=VALUE...", help="Where to go; others stay.")
     ],
+    why: Why = None,
     actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Go to these values with the next decisions, within the guards, and stay until resume."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.override(_values(values))
+        tuner.override(_values(values), why=why)
         _status(tuner, as_json)
 
 
@@ -181,11 +184,15 @@ def pause(
 
 
 def resume(
-    spec: SpecPath, actor: Actor = None, storage: Storage = None, as_json: Json = False
+    spec: SpecPath,
+    why: Why = None,
+    actor: Actor = None,
+    storage: Storage = None,
+    as_json: Json = False,
 ) -> None:
     """Tune again from where the system is now."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.resume()
+        tuner.resume(why=why)
         _status(tuner, as_json)
 
 
@@ -194,39 +201,42 @@ def rollback(
     best: Annotated[
         bool, typer.Option("--best", help="To the good state of the least known loss.")
     ] = False,
+    why: Why = None,
     actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Go back to the last good state with the next decisions, and pause there."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.rollback(best=best)
+        tuner.rollback(best=best, why=why)
         _status(tuner, as_json)
 
 
 def approve(
     spec: SpecPath,
     decision: DecisionId,
+    why: Why = None,
     actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Have the next decisions carry out what a decision has proposed, within the guards."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.approve(decision)
+        tuner.approve(decision, why=why)
         _status(tuner, as_json)
 
 
 def reject(
     spec: SpecPath,
     decision: DecisionId,
+    why: Why = None,
     actor: Actor = None,
     storage: Storage = None,
     as_json: Json = False,
 ) -> None:
     """Leave what a decision has proposed undone; the next look may propose something else."""
     with _tuner(spec, storage, actor=actor) as tuner:
-        tuner.reject(decision)
+        tuner.reject(decision, why=why)
         _status(tuner, as_json)
 
 

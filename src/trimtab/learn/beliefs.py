@@ -84,7 +84,7 @@ class Beliefs:
         return np.asarray(KAPPA * np.sqrt(np.log(e + clock / KAPPA_ROUNDS)) * self.scales.sigma)
 
     def _spiked(self) -> Ints:
-        """The criteria whose few first losses vary so much more than others' that one is wild."""
+        """The criteria whose first losses vary far more than those of others: one is an outlier."""
         stats = self._estimators.stats
         seen = (stats.pure_df > 0) & (stats.pure_error > 0.0)
         if self._prior.sigma is not None or seen.sum() < SEVERAL:

@@ -141,6 +141,11 @@ class Confidence:
         return BoundConfidence(sigma=sigma, norm=norm, delta=float(self.delta), form=self.form)
 
 
+def union(m: int, delta: float) -> float:
+    """2 log(m / delta): what the square of a log-det radius needs for m ellipsoids at once."""
+    return 2.0 * float(np.log(m / delta))
+
+
 @dataclass(frozen=True, kw_only=True)
 class BoundConfidence:
     """A `Confidence` of a known number of criteria."""
@@ -167,9 +172,9 @@ class BoundConfidence:
         delta = self.delta if self.sigma is not None else self.delta / 2.0
         if self.form == "paper":
             growth = 1.0 + evidence.seen * evidence.bounds**2 / evidence.reg
-            inside = evidence.dims * np.log(growth / delta)
+            inside: Array = np.asarray(evidence.dims * np.log(growth / delta), np.float64)
         else:
-            inside = evidence.gain + 2.0 * np.log(m / delta) + anew(evidence.faded)
+            inside = evidence.gain + union(m, delta) + anew(evidence.faded)
         bias = np.sqrt(evidence.reg) * self.norm[at]
         # Where nothing has been seen there is no noise in the estimate, only bias.
         unseen = evidence.seen == 0 if self.sigma is None else np.zeros(at.size, bool)

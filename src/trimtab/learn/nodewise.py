@@ -123,7 +123,7 @@ class NodewiseEstimators:
         Returns the criteria of which the loss was cut.
         """
         if count is None:
-            beyond = self.stats.core.add_round(losses, LARGEST_LOSS)
+            beyond = self.stats.core.add_rounds(losses, LARGEST_LOSS)
             if beyond >= 0:
                 return self.beyond(losses) if beyond else NOBODY
             count = np.ones(losses.size, np.int64)
@@ -139,14 +139,7 @@ class NodewiseEstimators:
         Returns the criteria of which a loss was cut.
         """
         before = self.stats.cut.copy()
-        if not self.stats.counters[2]:
-            self.add(rows[0].astype(np.float64))
-            rows = rows[1:]
-        if self.prior is None:
-            self.stats.core.add_rounds(rows)
-            return NOBODY
-        for row in rows:
-            self.stats.core.add_round(row.astype(np.float64), LARGEST_LOSS)
+        self.stats.core.add_rounds(rows, LARGEST_LOSS)
         return np.flatnonzero(self.stats.cut != before)
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
@@ -158,7 +151,7 @@ class NodewiseEstimators:
             self.stats.n[:] += seen
             self.stats.tells[:] += seen
             self.stats.owed[:] += seen
-            self.stats.core.requeue()
+            self.measure(NOBODY)
 
     def collect(self, criteria: Ints, owed: Owed) -> None:
         """Ask for what is owed to these criteria and add it to their sums."""
@@ -190,7 +183,7 @@ class NodewiseEstimators:
             cut = observed[losses[observed] != raw[observed]]
             stats.cut[cut] += count[cut]
             stats.excess[cut] += (count * (raw - losses))[cut]
-        self.stats.core.take_each(observed, phi, losses, count)
+        self.stats.core.take(observed, phi, losses, count)
         self.measure(observed)
         return cut
 
@@ -227,7 +220,10 @@ class NodewiseEstimators:
         self.measure(criteria)
 
     def measure(self, criteria: Ints) -> None:
-        """Estimated loss, spread and next trigger of these criteria at the deployed state."""
+        """Estimated loss, spread and next trigger of these criteria at the deployed state.
+
+        Even where that is nobody the first trigger of all is found anew.
+        """
         self.stats.core.measure(criteria, self.factor)
 
     def observed(self) -> Ints:
@@ -323,7 +319,7 @@ class NodewiseEstimators:
         kept = self.stats.R.copy()
         for state, count in rounds:
             phi = self.problem.phi(state)
-            self.stats.core.take_each(self.problem.all_criteria, phi, None, count)
+            self.stats.core.take(self.problem.all_criteria, phi, None, count)
         try:
             yield
         finally:
@@ -344,7 +340,7 @@ class NodewiseEstimators:
             getattr(self.stats, name)[:] = saved[name]
         self.stats.counters[:3] = saved["_common"], saved["_skipped"], saved["_ready"]
         self.memory, self._aged = int(saved["memory"]), int(saved["_aged"])
-        self.stats.core.requeue()
+        self.measure(NOBODY)
 
     # What the estimates say.
 

@@ -56,10 +56,11 @@ class Helping:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """What was learned of an objective, in its unit."""
+    """What is known of an objective, in its unit."""
 
     noise: float  # the standard deviation of one measurement
     spread: float  # by how much it changes over the box, about
+    learned: bool = True  # whether the noise was, or the spec says it
 
 
 def posterior_of(learned: Learned) -> Posterior | None:
@@ -131,6 +132,7 @@ def noise_of(tuner_state: TunerState, learned: Learned) -> dict[str, Noise]:
         each.name: Noise(
             noise=float(sigma) * (each.high - each.low),
             spread=float(spread) * (each.high - each.low),
+            learned=spec.beliefs.sigma is None,
         )
         for each, sigma, spread in zip(spec.objectives, scales.sigma, scales.spread, strict=True)
     }

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from trimtab.errors import InvalidInput
 from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import history as journal
 from trimtab.live.state.decision import id_of
-from trimtab.live.state.reducer import spec_in
+from trimtab.live.state.reducer import KINDS, spec_in
 from trimtab.live.state.tuner_state import State
 from trimtab.live.store.event import Event
 from trimtab.live.store.session import Read
+from trimtab.registry import suggestion
 
 SCHEMA = "trimtab.history/1"
 PLACES = ("attach", "override", "rollback", "approve", "reject")  # kinds that name a state
@@ -81,6 +83,9 @@ class Source:
         first = min(whole(after, "after", low=0), self.last)
         most = None if limit is None else whole(limit, "limit", low=0)
         wanted = None if kinds is None else set(kinds)
+        for kind in wanted or ():
+            if kind not in KINDS:
+                raise InvalidInput(f"there are no events {kind!r}; {suggestion(str(kind), KINDS)}")
         if not newest or most is None:
             found = self._forward(first, wanted, None if newest else most)
             return found[::-1] if newest else found

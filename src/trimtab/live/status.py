@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
@@ -55,6 +55,7 @@ class Status:
     unanswered: int  # decisions of the last thousand of which nothing was told
     certificate: float  # a bound on the regret so far
     certified: bool
+    units: Mapping[str, str] = field(default_factory=dict)  # of knobs and objectives that have one
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain data, for other programs."""
@@ -72,7 +73,7 @@ class Status:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """The status that `to_dict` has made plain; fields of a later version are passed over."""
-        known = {name: plain[name] for name in cls.__dataclass_fields__}
+        known = {name: plain[name] for name in cls.__dataclass_fields__ if name in plain}
         helping, alarm = plain["helping"], plain["last_alarm"]
         held = [{k: x for k, x in each.items() if k != "text"} for each in plain["obstacles"]]
         return cls(
@@ -93,15 +94,17 @@ class Status:
             f"{self.name}: {mode}",
             f"  {self.rounds:,} rounds, {self.tells:,} tells, {self.moves:,} moves, "
             f"{self.rollbacks:,} rollbacks, {self.events:,} events",
-            "  values: " + _listed(self.values),
+            "  values: " + self._listed(self.values),
         ]
         if self.helping is not None:
             lines.append(f"  {self.helping}")
             lines.append(f"  price of all moves so far: {self.helping.paid:.3g}")
         if self.goal is not None:
-            lines.append("  goal:   " + _listed(self.goal))
+            lines.append("  goal:   " + self._listed(self.goal))
         if self.proposal is not None:
-            lines.append(f"  waits for approval of {self.proposed_by}: {_listed(self.proposal)}")
+            lines.append(
+                f"  waits for approval of {self.proposed_by}: {self._listed(self.proposal)}"
+            )
         if self.obstacles:
             lines += [f"  {each}" for each in self.obstacles]
         elif self.mode == "tuning":
@@ -109,13 +112,23 @@ class Status:
         if self.alarms:
             lines.append(f"  {self.alarms:,} alarms, the last {self.last_alarm:%Y-%m-%d %H:%M} UTC")
         for name, each in self.noise.items():
-            lines.append(f"  {name}: one measurement is off by {each.noise:.3g}, as learned")
+            source = "as learned" if each.learned else "as the spec says"
+            lines.append(
+                f"  {name}: one measurement is off by {self._shown(name, each.noise, 3)}, {source}"
+            )
         for rule, holds in self.constraints.items():
             word = {True: "holds", False: "BROKEN", None: "not judged yet"}[holds]
             lines.append(f"  {rule}: {word}")
         if self.next_review is not None:
-            lines.append(f"  next look in at most {self.next_review:,} rounds")
+            rounds = "round" if self.next_review == 1 else "rounds"
+            lines.append(f"  next look in at most {self.next_review:,} {rounds}")
         return "\n".join(lines)
+
+    def _listed(self, values: Mapping[str, float]) -> str:
+        return ", ".join(f"{name} = {self._shown(name, x, 6)}" for name, x in values.items())
+
+    def _shown(self, name: str, value: float, digits: int) -> str:
+        return f"{value:.{digits}g} {self.units.get(name, '')}".rstrip()
 
 
 def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
@@ -176,8 +189,8 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         unanswered=sum(not trial.answered for trial in tuner_state.trials.values()),
         certificate=certificate.bound,
         certified=certificate.certified,
+        units={
+            **{knob.name: knob.unit for knob in spec.knobs if knob.unit},
+            **{each.name: each.unit for each in spec.objectives if each.unit},
+        },
     )
-
-
-def _listed(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} = {x:.6g}" for name, x in values.items())

@@ -63,7 +63,7 @@ def observations(spec: Spec, read: Read, into: Spec | None = None) -> Iterator[d
 
 
 def _fitting(spec: Spec, state: list[float], target: Spec) -> dict[str, float] | None:
-    """The values of a state for another spec, or None if they are none of its."""
+    """The values of a state for another spec, or None if it does not allow them."""
     values = spec.values(state)
     mine = {knob.name: values.get(knob.name, knob.start) for knob in target.knobs}
     try:

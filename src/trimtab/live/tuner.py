@@ -404,6 +404,9 @@ class Tuner:
             limit: the most rows; all by default.
             newest: whether the newest rows are wanted, and come first.
             kinds: of which kinds ("decide", "tell", "pause", ...); all by default.
+
+        Raises:
+            InvalidInput: there is no such kind.
         """
         with self._follower.turn():
             self._follower.follow()

@@ -36,7 +36,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> Any:
-    """The BLAS libraries that are loaded: NumPy's, and SciPy's, which kernels use."""
+    """The BLAS libraries that are loaded: NumPy's, and SciPy's."""
     import scipy.linalg  # noqa: F401 - loads its library, or it would be missed
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 

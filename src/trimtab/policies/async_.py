@@ -87,7 +87,7 @@ class AsyncLazyGraphLinUCB(LazyPolicy):
 
     @effort.setter
     def effort(self, effort: float) -> None:
-        self.learner.search_locally(effort)
+        self.learner.local_effort = effort
 
     def _check(self) -> Told:
         triggered = self.learner.estimators.triggered()  # 1.

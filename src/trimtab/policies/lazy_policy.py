@@ -108,7 +108,7 @@ class LazyPolicy(Policy, Protocol):
         return taken, told
 
     def skip(self, rounds: int, owed: Owed, *, seen: Ints | None = None) -> Told:
-        """Let rounds pass at the state that `ask` gives, and pay for them later.
+        """Let rounds pass at the state that `ask` gives, and collect their losses later.
 
         What a simulated world offers instead of many calls of `tell`: losses are asked
         for only when a matrix needs them, and then as sums.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from trimtab._core import LocalUpdate
-from trimtab.arrays import Ints
+from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators, Radius
-from trimtab.learn.confidence import BoundConfidence, FixedRadius
+from trimtab.learn.confidence import BoundConfidence, FixedRadius, union
 from trimtab.model.domain import BoundBox
 from trimtab.solve.bound import Bound
 
@@ -32,7 +34,16 @@ class LCB(Bound):
             self.radii[criteria] = self.radius.radii(self.estimators.evidence(criteria))
 
 
-def new_local(lcb: LCB, *, effort: float) -> LocalUpdate | None:
+@dataclass(frozen=True, eq=False)
+class Growing:
+    """Radii that grow with what is learned: sigma sqrt(gain + extra) + sqrt(reg) norm."""
+
+    sigma: Array  # (m,), or empty where they do not
+    norm: Array
+    extra: float
+
+
+def new_local(lcb: LCB) -> LocalUpdate | None:
     """The local update of Section 5.1 in one call of the core, or None where it has none.
 
     `Learner.resolve` says the same in a few readable lines. It runs for other bases, domains and
@@ -41,21 +52,12 @@ def new_local(lcb: LCB, *, effort: float) -> LocalUpdate | None:
     radius, domain = lcb.radius, lcb.problem.domain
     if lcb.core is None or not isinstance(domain, BoundBox) or domain.leveled.size:
         return None
-    sigma = norm = np.empty(0)
-    extra = 0.0
+    growing = Growing(np.empty(0), np.empty(0), 0.0)
     if isinstance(radius, BoundConfidence):
         if radius.sigma is None or radius.form != "logdet":
             return None
-        sigma, norm = radius.sigma, radius.norm
-        extra = 2.0 * float(np.log(lcb.problem.criteria / radius.delta))
+        extra = union(lcb.problem.criteria, radius.delta)
+        growing = Growing(radius.sigma, radius.norm, extra)
     elif not isinstance(radius, FixedRadius):
         return None
-    return LocalUpdate(
-        regression=lcb.estimators.stats.core,
-        objective=lcb.core,
-        radii=lcb.radii,
-        sigma=sigma,
-        norm=norm,
-        extra=extra,
-        effort=effort,
-    )
+    return LocalUpdate(lcb.estimators.stats.core, lcb.core, lcb, growing)

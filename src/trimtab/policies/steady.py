@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,16 @@ REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many ro
 SHARE, EARLY = 0.75, 20  # of the way to an end of its range a knob goes, before so many rounds
 
 Terms = tuple[Array, Array]  # of F at a state, (m,) each: estimated losses and widths
+
+
+class Weighed(NamedTuple):
+    """What a look has found."""
+
+    free: Solution  # the best state were moves free
+    best: Array  # the one to take
+    rounds: int  # within which it pays
+    here: Terms  # at the present state,
+    there: Terms  # and at the best, or were moves free where that is the present one
 
 
 @register
@@ -90,8 +100,8 @@ class SteadyGraphLinUCB(LazyPolicy):
             at the deployed state.
         memory: H, let data lose 1/H of their weight in every round, for worlds that drift; by
             default nothing is forgotten.
-        window: W, let only the last W rounds count, and look at least so often: what drifts is
-            forgotten whole instead of little by little. It goes with a radius.
+        window: W, let only the last W rounds count, and look at least once in W rounds: what
+            drifts is forgotten whole instead of little by little. It goes with a radius.
         rho: how far from optimal a smaller move may be, in widths.
         certify: prove a lower bound at every look, down to a gap of this share of the width.
         alarm: whether to watch for changes; by default, but not with a fixed radius.
@@ -225,7 +235,8 @@ class SteadyGraphLinUCB(LazyPolicy):
         begun = self._last_global
         self._next_check = begun + 2 * (self.learner.clock - begun)
         if self.learner.prior is not None:
-            self._next_check = min(self._next_check, self.learner.clock + alarms.OFTEN)
+            latest = self.learner.clock + alarms.interval(self.problem.criteria)
+            self._next_check = min(self._next_check, latest)
             rung, doubted = alarms.changed(self.learner)
             if rung.size:
                 self.learner.widen(doubted)
@@ -246,10 +257,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         cut = np.flatnonzero(stats.cut)
         learner.absorb(everybody)
         with learner.foreseeing():
-            free, best, rounds = self._weighed(criteria)
-            knobs = np.flatnonzero(best != before)
-            weighed = best if knobs.size else free.state
-            here, there = learner.lcb.terms(before), learner.lcb.terms(weighed)
+            free, best, rounds, here, there = self._weighed(criteria)
+        knobs = np.flatnonzero(best != before)
+        weighed = best if knobs.size else free.state
         gain, expected = self._gains(here, there)
         means, widths = there if knobs.size else here
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
@@ -287,11 +297,32 @@ class SteadyGraphLinUCB(LazyPolicy):
             rung=criteria if cause == "alarm" else NOBODY,
         )
 
-    def _weighed(self, criteria: Ints) -> tuple[Solution, Array, int]:
-        """The best state were moves free, the one to take, and in how many rounds it pays."""
+    def _weighed(self, criteria: Ints) -> Weighed:
+        """What to do: by the core in one call, or by the same steps here where it cannot."""
+        learner, prior = self.learner, self.learner.estimators.prior
+        domain = learner.reachable(self._reach(), self._share())
+        limit, told = self._limit(), learner.prior is None
+        found = None
+        if self.certify == np.inf and self.rho == 0.0:
+            found = learner.weighed(
+                domain, rounds=0 if told else limit, limit=limit, prune=0.0 if told else PRUNED
+            )
+        if found is None:
+            weighed = self._by_hand(domain, criteria)
+        else:
+            free = Solution(found["free"], found["value"], None)
+            weighed = Weighed(free, found["best"], found["rounds"], found["here"], found["there"])
+        if prior is not None and prior.least is not None:
+            price = learner.problem.toll.of(learner.state, weighed.best) / weighed.rounds
+            moves = not np.array_equal(weighed.best, learner.state)
+            if moves and self._gains(weighed.here, weighed.there)[0] < price:
+                there = learner.lcb.terms(weighed.free.state)  # the bound promised too much
+                return Weighed(weighed.free, learner.state, weighed.rounds, weighed.here, there)
+        return weighed
+
+    def _by_hand(self, domain: BoundDomain, criteria: Ints) -> Weighed:
         learner, toll = self.learner, self.learner.problem.toll
         certify = None if self.certify == np.inf else self.certify
-        domain = learner.reachable(self._reach(), self._share())
         free = learner.solve(learner.problem.all_criteria, domain=domain, certify=certify)
         rounds = self._rounds(learner.state) if learner.prior is None else self._limit()
         while True:
@@ -306,12 +337,9 @@ class SteadyGraphLinUCB(LazyPolicy):
             left = PRUNED * learner.lcb.width(best)
             pruned = learner.lcb.pruned(best, learner.state, toll.per_knob / rounds, left)
             best = pruned if learner.admits(pruned) else best
-        prior = learner.estimators.prior
-        if prior is not None and prior.least is not None:
-            gain, _ = self._gains(learner.lcb.terms(learner.state), learner.lcb.terms(best))
-            if gain < toll.of(learner.state, best) / rounds:
-                best = learner.state  # the bound promises more than losses can give
-        return free, best, rounds
+        stays = np.array_equal(best, learner.state)
+        there = learner.lcb.terms(free.state if stays else best)
+        return Weighed(free, best, rounds, learner.lcb.terms(learner.state), there)
 
     def recount(self) -> None:
         """Take what the matrices hold now for what the last look knew: they were refitted."""
@@ -343,7 +371,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         return SHARE if early else 1.0
 
     def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:
-        """The best state when moving costs so much a round."""
+        """The best state where a move has this price per round."""
         learner = self.learner
         if price.free:
             return free.state

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from trimtab.live.spec.constraint import Constraint
+from trimtab.live.spec.spec import Spec
 from trimtab.live.state.decision import Decision
 
 if TYPE_CHECKING:
+    from trimtab.live.tuner import Tuner
     from trimtab.run.loop import Loop
 
 MODES = ("tuning", "paused", "manual", "rollback")
 STARTING = 8  # windows at the start values, of which the mean is the loss to compare with
+FIRST = 256  # decisions and tells of the journal among which they are looked for
 
 
 class Metrics:
@@ -71,8 +74,8 @@ class Instruments:
     def __init__(self, metrics: Metrics, name: str) -> None:
         self._metrics, self._name = metrics, name
         self._measured: Mapping[str, Any] = {}
-        self._starting: list[float] = []
-        self._start: Mapping[str, float] | None = None
+        self._starting: list[float] = []  # losses at the start values, as the journal has them
+        self._start: Mapping[str, float] | None = None  # where the tuner's first metrics came from
         self.undelivered: Callable[[], int] = lambda: 0
 
     def decided(self, decision: Decision) -> None:
@@ -82,8 +85,6 @@ class Instruments:
             self._metrics.knob.labels(self._name, knob).set(value)
         if decision.changed:
             self._metrics.moved.labels(self._name).set(decision.at.timestamp())
-        if self._start is None:
-            self._start = decision.values
 
     def looked(self, cause: str) -> None:
         """The policy has looked for a better state."""
@@ -131,20 +132,39 @@ class Instruments:
         self._measured = {}
 
     def _compare(self, loop: Loop) -> None:
-        """The loss of the last window against that of the first ones."""
-        m, name, spec = self._metrics, self._name, loop.tuner.spec
-        loss = float(spec.problem.weights @ spec.losses(self._measured))
+        """The loss of the last window against that of the tuner's first ones."""
+        m, name = self._metrics, self._name
+        loss = _loss(loop.tuner.spec, self._measured)
         if loss != loss:
             return  # an objective is missing
         m.loss.labels(name).set(loss)
-        decision = loop.decision
-        if decision is not None and decision.values == self._start:
+        if self._start is None:
+            self._start, self._starting = started(loop.tuner)
+        elif loop.decision is not None and loop.decision.values == self._start:
             self._starting = [*self._starting, loss][:STARTING]
         if self._starting:
             start = sum(self._starting) / len(self._starting)
             m.start.labels(name).set(start)
             if start > 0.0:
                 m.ratio.labels(name).set(loss / start)
+
+
+def started(tuner: Tuner) -> tuple[Mapping[str, float] | None, list[float]]:
+    """Where the tuner's first metrics came from, whichever process told them, and losses there."""
+    played: dict[str | None, Mapping[str, float]] = {}
+    start: Mapping[str, float] | None = None
+    losses: list[float] = []
+    for row in tuner.history(kinds=("decide", "tell"), limit=FIRST):
+        if row.kind == "decide":
+            played[row.id] = row.values
+        elif start is None or played.get(row.id) == start:
+            start = played.get(row.id)
+            losses.append(_loss(tuner.spec, {k: x[0] for k, x in row.told.items() if x}))
+    return start, [loss for loss in losses if loss == loss][:STARTING]
+
+
+def _loss(spec: Spec, measured: Mapping[str, float]) -> float:
+    return float(spec.problem.weights @ spec.losses(measured))
 
 
 def headroom(

@@ -1,7 +1,7 @@
 """The loop: what the tuner wants, what the system has, and what is done about the difference.
 
-`Loop.step` looks at the decision, at the target and at the clock, does what is due, and says when
-to come again. It never sleeps. It remembers nothing that matters: whoever begins anew (after a
+`Loop.step` reads the decision, the target and the clock, does what is due, and says when to call
+it again. It never sleeps. It remembers nothing that matters: a loop that starts again (after a
 kill, on another machine) finds the open decision in the journal and the values at the target, and
 goes on from there.
 
@@ -33,7 +33,7 @@ STUCK = 3  # rounds without metrics, or without a target
 
 
 class Observer(Protocol):
-    """Somebody who wants to know: metrics of our own, notices."""
+    """What is told of every step of a loop: the metrics of the loop itself, notices."""
 
     def decided(self, decision: Decision) -> None:
         """There is a new decision."""
@@ -86,7 +86,9 @@ class Loop:
         self._placing = Placing(
             tuner, journal, target, attempts=attempts, clock=clock, log=self._log, dry=dry
         )
-        self._backoffs = {name: Backoff() for name in ("source", "target", "store")}
+        self._backoffs = {
+            name: Backoff.for_rounds(schedule.round) for name in ("source", "target", "store")
+        }
         self._window: Window | None = None
         self._partial: Reading | None = None  # what is there of a window that is not complete
         self._measured = clock()  # the end of the last window
@@ -212,7 +214,7 @@ class Loop:
             self._measured = max(self._measured, window.end)
             early = place is not None and window.begin < place.steady
             if early and place is not None and now >= place.unsteady:
-                return 0.0  # of the time of settling, and late: the tuner would learn from it
+                return 0.0  # the system was settling, and the tuner would learn from it now
         try:
             self.tuner.tell(decision.id, reading.metrics)
         except Conflict as error:

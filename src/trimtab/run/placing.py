@@ -27,13 +27,13 @@ NEAR = 50  # events after a move within which it is recorded that it was made
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the system is, as far as we have seen to it."""
+    """The values that this process has set at the target, or found there."""
 
     decision: str
     values: Mapping[str, float]
     at: datetime  # since when
-    steady: datetime  # from when on metrics are learned from
-    unsteady: datetime  # until when the tuner knows that it does not learn
+    steady: datetime  # metrics from this time on are learned from
+    unsteady: datetime  # until this time the tuner itself refuses to learn
 
 
 class Placing:
@@ -197,7 +197,7 @@ class Placing:
         self._log.warn("set-by-hand", decision=decision.id, values=actual)
 
     def _accept(self, decision: Decision, values: Mapping[str, float]) -> None:
-        """Have the tuner be where the system is; the decision is over.
+        """Tell the tuner which values the system has; the decision is over.
 
         Raises:
             TargetFault: the system is where no tuner may go.
@@ -212,10 +212,10 @@ class Placing:
 
 
 def same(actual: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
-    """Whether the system has all the values, as far as systems keep digits."""
+    """Whether the system has all the values, up to rounding."""
     return all(alike(actual.get(name), x) for name, x in wanted.items())
 
 
 def alike(actual: float | None, wanted: float) -> bool:
-    """Whether a value was kept."""
+    """Whether two values are equal up to rounding; False if the system has none."""
     return actual is not None and isclose(actual, wanted, rel_tol=SAME, abs_tol=1e-12)

@@ -37,7 +37,7 @@ class Reading:
 
 
 class Source(Protocol):
-    """Somebody who knows metrics of the system."""
+    """A place that metrics of the system are read from."""
 
     def read(self, window: Window, decision: str) -> Reading:
         """The metrics of a window, which has ended.

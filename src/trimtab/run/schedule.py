@@ -11,7 +11,7 @@ from trimtab.live.spec.knob import Knob
 from trimtab.run.reading import Window
 from trimtab.run.sources.opening import seconds
 
-FREQUENT = 5.0  # seconds between two looks at whether somebody has given an order, at most
+FREQUENT = 5.0  # seconds between two checks for orders, at most
 LEAST = 0.1  # seconds
 
 
@@ -35,7 +35,7 @@ class Schedule:
 
     @property
     def poll(self) -> float:
-        """Seconds between two looks while something is awaited."""
+        """Seconds between two checks while something is awaited."""
         return min(max(self.window / 4.0, LEAST), FREQUENT)
 
     @property

@@ -1,4 +1,4 @@
-"""A tuner to look at: the recommender of `trimtab demo`, tuned while the service runs."""
+"""A tuner to watch: the recommender of `trimtab demo`, tuned while the service runs."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from trimtab.serve.metrics import Metrics
     from trimtab.serve.tuners import OpenTuners
 
-IDLE = 0.25  # seconds between two looks for work
-LONGEST = 5.0  # seconds until a loop is looked at again, however long it wants to wait
+IDLE = 0.25  # seconds between two checks for work
+LONGEST = 5.0  # seconds until the next step of a loop, however long it wants to wait
 AFTER_FAULT = 30.0  # seconds
 MOST_OPEN = 200  # loops kept open by one replica
 REMOTE = ("prometheus", "http", "redis")  # kinds that reach no further than the network

@@ -28,7 +28,7 @@ class Settings:
         most_loops: how many tuners of the store may be run by workers.
         local: whether loops may run programs and read files on this machine.
         streams: connections that listen for events, of this replica.
-        poll: seconds between two looks for events that other replicas have written.
+        poll: seconds between two checks for events that other replicas have written.
         session: seconds until somebody must log in to the page again.
         answers: seconds for which an answer is kept under its idempotency key.
         drain: seconds between "not ready" and the end, for load balancers to notice.

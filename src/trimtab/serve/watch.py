@@ -30,12 +30,12 @@ class Listener:
         self._news: dict[str, int] = {}
 
     def wake(self, name: str, number: int) -> None:
-        """Tell that the tuner's last event has this number."""
+        """Note that the tuner's last event has this number, and wake who waits."""
         self._news[name] = number
         self._event.set()
 
     async def news(self, seconds: float) -> dict[str, int]:
-        """The last events of tuners that have new ones; empty after so long without any."""
+        """The last events of tuners that have new ones; empty if there is none in these seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), seconds)
         self._event.clear()

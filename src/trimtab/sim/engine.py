@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trimtab._core import LocalUpdate, play_events
+from trimtab._core import LocalUpdate
 from trimtab.arrays import Array
 from trimtab.errors import SolverFailed
 from trimtab.policies import AsyncLazyGraphLinUCB, Policy
@@ -66,8 +66,7 @@ class Engine:
         learner, bits = self.policy.learner, self.losses.rng.bit_generator
         self.losses.means.visit(learner.state)
         with bits.lock:
-            return play_events(
-                self.local,
+            return self.local.play(
                 theta=self.losses.means.world.theta,
                 sigma=self.sigma,
                 state=learner.state,
@@ -80,6 +79,7 @@ class Engine:
                 bound=learner.certificate.bound,
                 bound_per_round=learner.bound_per_round,
                 factor=learner.estimators.factor,
+                effort=learner.local_effort,
                 seed=learner.next_seed,
                 bits=bits.capsule,
             )

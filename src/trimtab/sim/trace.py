@@ -304,7 +304,7 @@ class Recorder:
         solves: int,
         attributions: Ints,
     ) -> None:
-        """Stretches that a kernel has recorded after the last one, and the state they end with."""
+        """Stretches that the core has recorded after the last one, and the state they end with."""
         self._ends += ends.tolist()
         self._rates += rates.tolist()
         self._best += [best] * ends.size

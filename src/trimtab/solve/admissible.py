@@ -11,11 +11,10 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.model.toll import Toll
 from trimtab.solve.bound import Bound, Constraint
-from trimtab.solve.constrained import NoAdmissibleState
+from trimtab.solve.constrained import NoAdmissibleState, farthest
 from trimtab.solve.solution import Solution
 from trimtab.solve.solve import solve
 
-HALVINGS = 20  # of the way to a state that is not admissible
 LIGHT = 0.25  # the effort of a search among admissible states: looks must be quick
 
 
@@ -45,22 +44,8 @@ class Admissible:
         return any(np.array_equal(state, each) for each in self.safe)
 
     def toward(self, state: Array, current: Array, levels: Ints) -> Array:
-        """The state, or the farthest admissible one on the way there that bisection finds.
-
-        Knobs with levels stay where they are unless the whole way is admissible.
-        """
-        if self.admits(state):
-            return state
-        end = state.copy()
-        end[levels] = current[levels]
-        inside, outside = 0.0, 1.0
-        for _ in range(HALVINGS):
-            share = 0.5 * (inside + outside)
-            if self.admits(current + share * (end - current)):
-                inside = share
-            else:
-                outside = share
-        return np.asarray(current + inside * (end - current))
+        """The state, or the farthest one of them on the way there that bisection finds."""
+        return farthest(self.admits, current, state, levels)
 
     def minimum(self, bound: Bound, current: Array, **options: Any) -> Solution:
         """The best state of the set that is found; the current one where nothing else is.

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trimtab._core import choose
 from trimtab.arrays import Array, Ints
 from trimtab.model.domain import BoundBalls
 from trimtab.solve.bound import Bound
-from trimtab.solve.solution import Counters, Solution, choose
+from trimtab.solve.solution import Counters, Solution
 from trimtab.solve.subproblem import Part
 
 SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none

@@ -81,8 +81,6 @@ class Bound:
 
     def predict(self, state: Array, criteria: Ints) -> tuple[Array, Array]:
         """phi_i' theta_i and phi_i' V_i^{-1} phi_i of these criteria at a state."""
-        if self.core is not None:
-            return self.core.predict(state, criteria)
         features = self.problem.features
         phi = np.empty(features.offsets[-1])
         features.fill(phi, state, criteria)
@@ -113,8 +111,6 @@ class Bound:
 
         What is given up of F and the price of moving is, all together, at most this.
         """
-        if self.core is not None:
-            return self.core.pruned(state, current, price, left)
         steps, best = np.abs(state - current), state.copy()
         for j in np.argsort(steps, kind="stable").tolist():
             if steps[j] > 0.0:

@@ -6,17 +6,18 @@ together, along the edge of what is admissible where the minimum is there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from trimtab.arrays import Array
+from trimtab._core import choose
+from trimtab.arrays import Array, Ints
 from trimtab.errors import SolverFailed
 from trimtab.model.domain import BoundBox
 from trimtab.solve.bound import Constraint
 from trimtab.solve.gradient import Coordinates, LocalSearch
-from trimtab.solve.solution import Counters, Solution, choose
+from trimtab.solve.solution import Counters, Solution
 from trimtab.solve.subproblem import Part
 
 SAMPLES = 200  # random states among which the first admissible one is looked for
@@ -73,6 +74,25 @@ def search(
     return Solution(found[best], float(values[best]), None, counters)
 
 
+def farthest(admits: Callable[[Array], bool], safe: Array, state: Array, levels: Ints) -> Array:
+    """The state, or the farthest admissible one on the way there that bisection finds.
+
+    Knobs with levels stay where they are safe unless the whole way is admissible.
+    """
+    if admits(state):
+        return state.copy()
+    end = state.copy()
+    end[levels] = safe[levels]
+    inside, outside = 0.0, 1.0
+    for _ in range(HALVINGS):
+        share = 0.5 * (inside + outside)
+        if admits(safe + share * (end - safe)):
+            inside = share
+        else:
+            outside = share
+    return np.asarray(safe + inside * (end - safe))
+
+
 def _elsewhere(part: Part, domain: BoundBox, rng: np.random.Generator) -> Array:
     return part.put(domain.sample(rng)[part.knobs])
 
@@ -114,22 +134,8 @@ class AdmissibleSearch(LocalSearch):
         raise NoAdmissibleState(NOWHERE)
 
     def drawn_back(self, state: Array, safe: Array) -> Array:
-        """The farthest state on the way from a safe state to this one that bisection finds.
-
-        Knobs with levels stay where they are safe.
-        """
-        if self.admissible(state):
-            return state.copy()
-        end = safe.copy()
-        end[self.smooth] = state[self.smooth]
-        inside, outside = 0.0, 1.0
-        for _ in range(HALVINGS):
-            share = 0.5 * (inside + outside)
-            if self.admissible(safe + share * (end - safe)):
-                inside = share
-            else:
-                outside = share
-        return np.asarray(safe + inside * (end - safe))
+        """The state, or what is admissible on the way there from a safe one."""
+        return farthest(self.admissible, safe, state, self.domain.leveled)
 
     def polish(self, state: Array) -> None:
         """All continuous knobs together; what would not be admissible is not taken."""

@@ -1,13 +1,7 @@
 r"""Exact minimisation of a sum of tables, by eliminating one variable after another.
 
-A sum of factors, each a table over the candidates of a few variables, is minimised by
-min-sum bucket elimination: the bucket of variable v adds up everything that still reads v,
-a table over its *bag*, that is v and the neighbours N(v) it has left, and sends on the message
-
-    min over v of (sum of the factors and messages that read v),   a table over N(v).
-
-The work is the number of bag entries, exponential in the width of the order and linear in
-the number of variables.
+`src/core/elimination.hpp` says how. The work is the number of bag entries, exponential in the width
+of the order and linear in the number of variables.
 
 Candidates that no minimum needs may be left out before. Candidate a of a variable is dominated by
 candidate b if a costs more whatever the other variables do, for which it is enough that

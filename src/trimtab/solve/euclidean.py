@@ -19,6 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from trimtab._core import choose
 from trimtab.arrays import Array, Ints, read_only
 from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.monomial import MonomialArrays
@@ -29,7 +30,7 @@ from trimtab.model.problem import Problem
 from trimtab.model.toll import Toll
 from trimtab.solve import ball
 from trimtab.solve.bound import Bound, Constraint
-from trimtab.solve.solution import Solution, choose
+from trimtab.solve.solution import Solution
 from trimtab.solve.subproblem import Part
 
 STARTS = 8  # on balls, at effort 1

@@ -14,7 +14,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from trimtab._core import better
+from trimtab._core import choose
 from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.model.bases.features import offsets_of
 from trimtab.model.domain import BoundBox
@@ -92,7 +92,7 @@ def _eliminate(part: Part, values: list[Array]) -> Solution | None:
     choice, least = plan.minimum(flat, far)
     best = np.array([axis[c] for axis, c in zip(values, choice, strict=True)])
     value, at_now = part.value(part.put(best)), part.value(part.now)
-    if better(now, at_now, best, value, now):
+    if choose(np.array([best, now]), np.array([value, at_now]), now) == 1:
         best, value = now, at_now
     spent += plan.entries
     return Solution(best, value, min(least, value), Counters(entries=spent))

@@ -6,11 +6,12 @@ import warnings
 
 import numpy as np
 
+from trimtab._core import choose
 from trimtab.arrays import Array, Ints
 from trimtab.errors import FiniteDifferences
 from trimtab.model.bases.custom import CustomFeatures
 from trimtab.model.domain import BoundBox
-from trimtab.solve.solution import Counters, Solution, choose
+from trimtab.solve.solution import Counters, Solution
 from trimtab.solve.subproblem import Part
 
 GRID = 9  # points tried along each continuous knob before the gradients take over

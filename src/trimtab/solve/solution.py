@@ -1,15 +1,10 @@
-"""What a solve returns, and which of two states it prefers."""
+"""What a solve returns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import numpy as np
-
-from trimtab._core import better
 from trimtab.arrays import Array
-
-TIED = 1e-9  # times |F|: candidates this close to the best value count as equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +39,3 @@ class Solution:
     def gap(self) -> float | None:
         """The value minus the lower bound, or None when that is unknown."""
         return None if self.lower_bound is None else self.value - self.lower_bound
-
-
-def choose(candidates: Array, values: Array, current: Array) -> int:
-    """Which of several candidates to take: of those tied with the best the one `better` takes.
-
-    That is the one nearer to the current state in l1, and the first in lexicographic order of
-    those still tied, so that two runs cannot part over a tie.
-
-    Deviation: the paper's argmin does not say which of several minimisers to take, though
-    before any data there are many.
-    """
-    least = float(values.min())
-    if not np.isfinite(least):
-        return int(np.argmin(values))
-    tied = np.flatnonzero(values <= least + TIED * abs(least))
-    best = int(tied[0])
-    for c in tied[1:].tolist():
-        if better(candidates[c], least, candidates[best], least, current):
-            best = c
-    return best

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,17 +65,17 @@ def solve(
             satisfies the constraints.
     """
     problem = bound.problem
-    if isinstance(price, Toll):
-        toll, prices = price, price.per_knob
-        if toll.switch or (toll.norm != "l1" and np.size(prices if free is None else free) > 1):
-            given = (effort, certify, budget, seed)
-            return _tolled(bound, current, free, toll, constraints, *given)
-    else:
-        prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     effort = number(effort, "effort", low=0.0, strict=False)
     budget = whole(budget, "budget", low=0)
     if certify is not None:
         certify = number(certify, "certify", low=0.0, strict=False)
+    if isinstance(price, Toll):
+        prices = price.per_knob
+        if price.switch or (price.norm != "l1" and np.size(prices if free is None else free) > 1):
+            options: dict[str, Any] = {"effort": effort, "seed": seed}
+            return _tolled(bound, current, free, price, constraints, options, certify, budget)
+    else:
+        prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     parts = problem.components if free is None else problem.graph.parts(free)
     state, total = current.copy(), None
     for knobs, criteria in parts:
@@ -88,10 +89,11 @@ def solve(
     total = Solution(state, 0.0, 0.0) if total is None else replace(total, state=state)
     if not np.isfinite(total.value):
         raise SolverFailed(TOO_LARGE)
-    for each in constraints:
-        if each.excess(state) > 0.0:
-            return _constrained(bound, current, parts, prices, constraints, effort, seed, total)
-    return total
+    if all(each.excess(state) <= 0.0 for each in constraints):
+        return total
+    knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
+    part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
+    return _constrained(part, constraints, effort, seed, total)
 
 
 def _tolled(
@@ -100,30 +102,21 @@ def _tolled(
     free: Ints | None,
     toll: Toll,
     constraints: Sequence[Constraint],
-    effort: float,
+    options: dict[str, Any],
     certify: float | None,
     budget: int,
-    seed: int,
 ) -> Solution:
     """The same with a price of any move, or the Euclidean length of the move."""
     knobs = np.arange(bound.problem.knobs) if free is None else free
-    proof: dict[str, Any] = {"certify": certify, "budget": budget}
-    inside: dict[str, Any] = {"effort": effort, "seed": seed, "constraints": constraints}
+    inside: dict[str, Any] = options | {"constraints": constraints}
+    proven = partial(solve, bound, current, free=free, certify=certify, budget=budget)
     if toll.norm == "l1" or knobs.size == 1:
-        found = solve(bound, current, free=free, price=toll.per_knob, **inside, **proof)
+        found = proven(price=toll.per_knob, **inside)
     else:
         way = replace(toll, switch=0.0)
         found = euclidean.search(bound, current, knobs, way, solve, **inside)
         if certify is not None:
-            least = solve(
-                bound,
-                current,
-                free=free,
-                price=euclidean.lower_price(toll, knobs),
-                effort=effort,
-                seed=seed,
-                **proof,
-            )
+            least = proven(price=euclidean.lower_price(toll, knobs), **options)
             found = replace(found, lower_bound=least.lower_bound)
     if not toll.switch:
         return found
@@ -134,37 +127,26 @@ def _tolled(
 
 
 def _constrained(
-    bound: Bound,
-    current: Array,
-    parts: Iterable[tuple[Ints, Ints]],
-    prices: Array,
-    constraints: Sequence[Constraint],
-    effort: float,
-    seed: int,
-    relaxed: Solution,
+    part: Part, constraints: Sequence[Constraint], effort: float, seed: int, relaxed: Solution
 ) -> Solution:
     """The best admissible state, all free knobs searched together.
 
     No admissible state is below what is proven of all states.
     """
-    domain = bound.domain
+    domain = part.bound.domain
     if not isinstance(domain, BoundBox):
         raise InvalidInput("constraints are for boxes; this domain is none")
-    knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
-    part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
-    starts = _times(effort, CONSTRAINED_STARTS)
     found = constrained.search(
         part,
         domain,
         constraints,
-        starts=starts,
+        starts=_times(effort, CONSTRAINED_STARTS),
         seed=seed,
         tempting=relaxed.state,
         polish=effort >= 1.0,
     )
     counters = relaxed.counters + found.counters
-    state = part.put(found.state)
-    return Solution(state, found.value, relaxed.lower_bound, counters)
+    return Solution(part.put(found.state), found.value, relaxed.lower_bound, counters)
 
 
 def _sum(a: Solution, b: Solution) -> Solution:
@@ -175,24 +157,29 @@ def _sum(a: Solution, b: Solution) -> Solution:
 
 def _search(part: Part, effort: float, seed: int) -> Solution:
     """The best state found; `state` holds the part's knobs only, here and below."""
-    domain, objective = part.bound.domain, part.bound.core
+    domain, starts = part.bound.domain, max(_times(effort, STARTS), 1)
     if isinstance(domain, BoundBalls):
-        return ball.search(part, domain, _starts(effort), seed)
-    if objective is None or not objective.is_curved(part.knobs, part.criteria):
-        listed = exact.exact(part, domain)
-        if listed is not None:
-            return listed
-    if objective is None:
-        return gradient.search(part, domain, _starts(effort), seed)
-    return _descend(part, part.now, effort, seed)
+        return ball.search(part, domain, starts, seed)
+    return (
+        _descend(part, part.now, effort, seed, curved=True)
+        or exact.exact(part, domain)
+        or _descend(part, part.now, effort, seed)
+        or gradient.search(part, domain, starts, seed)
+    )
 
 
-def _descend(part: Part, start: Array, effort: float, seed: int) -> Solution:
-    """The best of descents from a start state and, with effort, from random points."""
+def _descend(
+    part: Part, start: Array, effort: float, seed: int, *, curved: bool = False
+) -> Solution | None:
+    """The best of descents from a start state and, with effort, from random points.
+
+    None where the features are not monomials, and with `curved` also where levels or vertices are
+    all that matters.
+    """
     objective = part.bound.core
     if objective is None:
-        raise SolverFailed("descents need monomial features on a box")
-    state, value, spent = objective.minimise(
+        return None
+    found = objective.minimise(
         start=start,
         current=part.now,
         price=part.price,
@@ -200,12 +187,12 @@ def _descend(part: Part, start: Array, effort: float, seed: int) -> Solution:
         criteria=part.criteria,
         effort=effort,
         seed=seed,
+        curved=curved,
     )
+    if found is None:
+        return None
+    state, value, spent = found
     return Solution(state, value, None, Counters(steps=spent))
-
-
-def _starts(effort: float) -> int:
-    return max(_times(effort, STARTS), 1)
 
 
 def _times(effort: float, work: float) -> int:
@@ -220,8 +207,8 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
     counters = found.counters + Counters(entries=bound.spent)
     if bound.upper < found.value:
         found = replace(found, state=bound.state[part.knobs], value=bound.upper)
-        if part.bound.core is not None:
-            again = _descend(part, bound.state, 0.0, seed)
+        again = _descend(part, bound.state, 0.0, seed)
+        if again is not None:
             counters += again.counters
             found = again if again.value < found.value else found
     lower = min(bound.value, found.value) if np.isfinite(bound.value) else None

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from trimtab._core import add_data, whiten
 from trimtab.arrays import Array, Ints
 from trimtab.errors import InvalidInput
 from trimtab.learn.cholesky import triangle_size, unpack
@@ -196,9 +195,9 @@ class JointEstimator:
             self.gain += growth
             self.since += growth
             rows = np.column_stack((X, np.linalg.solve(H, pull[seen])))
-            add_data(self.R, rows)
+            _add_data(self.R, rows)
             if self.prior is not None:
-                add_data(self.alone, rows)
+                _add_data(self.alone, rows)
                 self.H += Psi.T @ P
                 self.W += P
                 self.T += pull
@@ -211,7 +210,7 @@ class JointEstimator:
             n = self.factors.dim + 1
             self.R[:] = self.prior.start(ratio, sigma)
             first = np.diag(unpack(self.R, 0, n))[:-1]
-            add_data(self.R, np.ascontiguousarray(unpack(self.alone, 0, n).T))
+            _add_data(self.R, unpack(self.alone, 0, n).T)
             self.gain = float(2.0 * np.log(np.diag(unpack(self.R, 0, n))[:-1] / first).sum())
             self.measure()
 
@@ -283,5 +282,15 @@ def rounds_to_pass(a: Array, room: float) -> int:
 
 def _whitened(R: Array, X: Array) -> tuple[Array, Array]:
     """u = R^{-1} x of every row x, and x' w: (rows, d) and (rows,)."""
-    U = np.empty_like(X)
-    return U, whiten(R, X, U)
+    d = X.shape[1]
+    A = unpack(R, 0, d + 1)
+    U = np.asarray(np.linalg.solve(A[:d, :d], X.T).T, np.float64)
+    return U, U @ A[d, :d]
+
+
+def _add_data(R: Array, X: Array) -> None:
+    """R R' + X' X takes the place of R R', by the QR factorisation of R' above X."""
+    n = X.shape[1]
+    upper = np.array(np.linalg.qr(np.vstack((unpack(R, 0, n).T, X)), mode="r"))
+    upper *= np.where(np.diag(upper) < 0.0, -1.0, 1.0)[:, None]
+    R[:] = upper.T[np.tril_indices(n)]

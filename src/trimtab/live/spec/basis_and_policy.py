@@ -19,6 +19,7 @@ PROOF = frozenset(
     {"delta", "radius", "reg", "factor_norm"}
 )  # options that ask for the paper's ridge
 MOST_FEATURES = 2000  # of one objective: a matrix of 32 MB
+KINDS = ("auto", "linear", "quadratic", "polynomial", "fourier")  # all others are users' own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +28,23 @@ class BasisChoice:
 
     ``auto`` is quadratic where no objective depends on more than 10 knobs, so that it can tell
     how two knobs act together, and else polynomial, which cannot. With the recommended prior each
-    knob has higher powers too, so that losses may bend more than a parabola does.
+    knob has higher powers too, so that losses may bend more than a parabola does. Another kind is
+    the name of a basis that users have registered.
+
+    Raises:
+        InvalidInput: a registered basis that refuses its options.
     """
 
     kind: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)  # degree; dim, lengthscale, seed
+
+    def __post_init__(self) -> None:
+        if self.kind in KINDS:
+            return
+        try:
+            self.features(1)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"kind = {self.kind!r}: it refuses its options: {error}") from error
 
     def resolved(self, widest: int, *, bends: bool) -> BasisChoice:
         """The choice with ``auto`` decided, for objectives of at most this number of knobs.
@@ -60,6 +73,7 @@ class BasisChoice:
     def build(self) -> Basis:
         """The basis itself."""
         from trimtab.model import bases
+        from trimtab.model.bases.registry import BASES
 
         if self.kind == "linear":
             return bases.Linear(intercept=True)
@@ -67,7 +81,10 @@ class BasisChoice:
             return bases.Polynomial(self.degree)
         if self.kind == "fourier":
             return bases.FourierFeatures(**{"dim": 50, **self.options})
-        return bases.Quadratic(powers=self.powers)
+        if self.kind in KINDS:
+            return bases.Quadratic(powers=self.powers)
+        own: Basis = BASES.named(self.kind)(**self.options)
+        return own
 
     def features(self, knobs: int) -> int:
         """How many features an objective of this number of knobs has."""
@@ -77,12 +94,18 @@ class BasisChoice:
             return 1 + self.degree * knobs
         if self.kind == "fourier":
             return int(self.options.get("dim", 50))
-        return 1 + self.powers * knobs + knobs * (knobs - 1) // 2
+        if self.kind in KINDS:
+            return 1 + self.powers * knobs + knobs * (knobs - 1) // 2
+        from trimtab.model.graph import Graph
+        from trimtab.model.problem import Problem
+
+        one = Problem(Graph.from_scopes([range(knobs)], knobs=knobs), basis=self.build())
+        return int(one.dims[0])
 
     @property
     def has_norm(self) -> bool:
         """Whether `norm` is known."""
-        return self.kind != "fourier"
+        return self.kind in KINDS and self.kind != "fourier"
 
     def norm(self, knobs: int) -> float | None:
         """The longest parameter of a loss that stays in [0, 1], or a bound on it; None if unknown.

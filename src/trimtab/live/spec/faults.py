@@ -20,7 +20,7 @@ class Fault:
     """One thing that is wrong with a spec.
 
     A fault is *structural* if the published schema refuses it as well: a missing or unknown
-    key, a value of the wrong type or out of bounds. Otherwise it takes a look at two
+    key, a value of the wrong type or out of bounds. Otherwise one has to compare two
     places at once to see it, or at what a string means.
     """
 

@@ -29,7 +29,7 @@ class Stability:
 
     max_step: float | None = None  # the largest change at once, or within `per`; None: any
     per: Duration | None = None  # the window of max_step; None: every decision
-    stabilize_for: Duration | None = None  # after a move, metrics are not learned from for so long
+    stabilize_for: Duration | None = None  # after a move, in which metrics are not learned from
     tolerance: float | None = None  # smaller changes are not made; None: all are
     move_cost: float = 0.0  # the price of the whole range, in weighted loss
     budget: float | None = None  # the most movement in all, or within `budget_per`; None: any

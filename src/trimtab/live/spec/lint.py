@@ -19,7 +19,7 @@ LOUD = 0.5  # noise, in ranges of the objective, above which learning is slow
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: where in the file, and what came of it."""
+    """One thing that was checked: where in the file, and what came of it."""
 
     level: Level
     where: str

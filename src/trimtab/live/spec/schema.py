@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trimtab.live.spec import duration
 from trimtab.live.spec.connect.layout import SOURCE, TARGET, WEBHOOK
 from trimtab.live.spec.expression import BASELINE
@@ -136,6 +138,36 @@ CONSTRAINT = Table(
     }
 )
 
+GIVEN = {"self", "problem", "start", "seed", "prior", "radius", "reg"}  # not by a spec's options
+
+
+def own_policy(word: str) -> Table | None:
+    """The options of a policy that users have registered, by the arguments of its class."""
+    from trimtab import policies
+    from trimtab.policies.registry import POLICIES, is_told_losses
+
+    if hasattr(policies, word) or word not in POLICIES or not is_told_losses(POLICIES[word]):
+        return None
+    return _options_of(POLICIES[word], word, GIVEN)
+
+
+def own_basis(word: str) -> Table | None:
+    """The options of a basis that users have registered, by the arguments of its class."""
+    from trimtab.model import bases
+    from trimtab.model.bases.registry import BASES
+
+    if hasattr(bases, word) or word not in BASES:
+        return None
+    return _options_of(BASES[word], word, {"self"})
+
+
+def _options_of(kind: Any, word: str, given: set[str]) -> Table:
+    from inspect import signature
+
+    names = signature(kind).parameters.keys() - given
+    return Table({name: Field(Scalar(), f"an option of {word}") for name in sorted(names)})
+
+
 BASIS = Switch(
     "kind",
     "what losses are made of; auto by default",
@@ -157,6 +189,7 @@ BASIS = Switch(
             }
         ),
     },
+    own_basis,
 )
 
 _LEARNING = {
@@ -188,22 +221,6 @@ _STEADY = _LAZY | {
     "certify": Field(Number(low=0.0, high=1e9), "prove bounds to this share of their width"),
     "alarm": Field(Flag(), "whether to watch for changes of the system"),
 }
-
-GIVEN = {"self", "problem", "start", "seed", "prior", "radius", "reg"}  # not by a spec's options
-
-
-def own_policy(word: str) -> Table | None:
-    """The options of a policy that users have registered, by the arguments of its class."""
-    from inspect import signature
-
-    from trimtab import policies
-    from trimtab.policies.registry import POLICIES, is_told_losses
-
-    if hasattr(policies, word) or word not in POLICIES or not is_told_losses(POLICIES[word]):
-        return None
-    names = signature(POLICIES[word]).parameters.keys() - GIVEN
-    return Table({name: Field(Scalar(), f"an option of {word}") for name in sorted(names)})
-
 
 POLICY = Switch(
     "kind",

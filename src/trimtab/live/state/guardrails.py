@@ -82,7 +82,7 @@ def remember_good(tuner_state: TunerState, state: State) -> None:
 
 
 def credit(tuner_state: TunerState, state: State, losses: list[float], counts: list[int]) -> None:
-    """What was told of a good state, if all objectives were: its loss is known better."""
+    """Add what was told of a good state to its known loss, if all objectives were told."""
     good = next((each for each in tuner_state.good if each.state == state), None)
     if good is not None and not any(map(isnan, losses)):
         rounds = min(counts)

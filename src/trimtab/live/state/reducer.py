@@ -47,6 +47,11 @@ from trimtab.live.state.tuner_state import (
 )
 from trimtab.live.store.event import Event, microseconds
 
+KINDS = (
+    *("begin", "spec", "shadow", "decide", "tell", "correct", "amend", "warm", "attach"),
+    *("override", "rollback", "approve", "reject", "pause", "resume"),
+)
+
 # By decision and metric: what was corrected, None if it was taken back.
 Corrections = Mapping[tuple[int, str], Plain | None]
 

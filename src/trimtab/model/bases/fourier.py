@@ -86,7 +86,7 @@ class Fourier:
 
     def __init__(self, arrays: FourierArrays, bounds: Array) -> None:
         self.arrays = arrays
-        self.fill = _core.Fourier(arrays).fill
+        self.fill = _core.Features(arrays).fill
         self.offsets = arrays.offsets
         self.bounds = bounds
         self.shortest_wave = 2.0 * np.pi / float(np.abs(arrays.W).max())  # along a knob

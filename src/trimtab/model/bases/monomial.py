@@ -3,7 +3,7 @@
 A monomial basis is described by its *template* for a scope of n knobs: a row
 (a, p, b, q) per feature stands for x_a^p x_b^q, with a and b positions in the
 scope (the centre first, where there is one). Bound to a graph it becomes four
-flat index arrays and one kernel.
+flat index arrays, which the core reads.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Monomials:
 
     def __init__(self, arrays: MonomialArrays, bounds: Array, graph: Graph) -> None:
         self.arrays = arrays
-        self.core = _core.Monomials(arrays)
+        self.core = _core.Features(arrays)
         self.fill = self.core.fill
         self.offsets = arrays.offsets
         self.bounds = bounds

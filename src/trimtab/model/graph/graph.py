@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trimtab._core import labels
+from trimtab._core import parts
 from trimtab.arrays import ArrayLike, Ints, floats, read_only, refuse, refuse_where, whole
 from trimtab.display import displayed
 from trimtab.errors import InvalidInput
@@ -315,12 +315,11 @@ class Graph:
         >>> Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]).parts(np.array([0, 3]))
         ((array([0]), array([0, 1])), (array([3]), array([2, 3])))
         """
-        criteria = self.readers(free)
-        group = labels(self.scope_offsets, self.scope_knobs, criteria, free)
-        if not group.any():
-            return ((free, criteria),)
-        parts = (free[group == g] for g in np.unique(group))
-        return tuple((part, self.readers(part)) for part in parts)
+        tables = self.scope_offsets, self.scope_knobs, self.touch_offsets, self.touch_criteria
+        knobs, a, criteria, b = parts(*tables, free)
+        knobs, criteria = read_only(knobs), read_only(criteria)
+        ends = zip(pairwise(a.tolist()), pairwise(b.tolist()), strict=True)
+        return tuple((knobs[slice(*mine)], criteria[slice(*readers)]) for mine, readers in ends)
 
     def components(self) -> tuple[tuple[Ints, Ints], ...]:
         """The parts that share no criterion: pairs (knobs, criteria), by their smallest knob.
@@ -334,15 +333,7 @@ class Graph:
 
     @cached_property
     def _components(self) -> tuple[tuple[Ints, Ints], ...]:
-        k, m = self.knobs, self.criteria
-        smallest = labels(self.scope_offsets, self.scope_knobs, np.arange(m), np.arange(k))
-        parts, label = np.unique(smallest, return_inverse=True)
-        of_criterion = label[self.scope_knobs[self.scope_offsets[:-1]]]  # no scope is empty
-        a, knobs = compressed(label, np.arange(k), parts.size, k)
-        b, criteria = compressed(of_criterion, np.arange(m), parts.size, m)
-        knobs, criteria = read_only(knobs), read_only(criteria)
-        ends = zip(a[:-1], a[1:], b[:-1], b[1:], strict=True)
-        return tuple((knobs[a0:a1], criteria[b0:b1]) for a0, a1, b0, b1 in ends)
+        return self.parts(np.arange(self.knobs))
 
     def _key(self) -> tuple[int, bytes, bytes, bytes | None]:
         centres = None if self.centres is None else self.centres.tobytes()

@@ -23,10 +23,6 @@ def run(settings: Settings, *, seed: int, pool: Pool, progress: Progress) -> Het
         for domain in settings.domains
         for i in range(settings.runs)
     ]
-    # The compiler takes longest over the asynchronous engine: one run of it goes first, the
-    # others last, so that one worker compiles while the others play.
-    first = next(n for n, job in enumerate(jobs) if job.policy == "async")
-    jobs.insert(0, jobs.pop(first))
     played: dict[tuple[Domain, str], list[CliquesRun]] = {}
     answers = pool.spread(play_one, jobs, progress=progress)
     for job, answer in zip(jobs, answers, strict=True):

@@ -14,7 +14,7 @@ from trimtab import arrays
 from trimtab.arrays import Array, ArrayLike, Ints
 from trimtab.learn import Confidence, Prior
 from trimtab.learn.beliefs import KAPPA_ROUNDS, SURE, SURE_ROUNDS, Beliefs
-from trimtab.learn.confidence import BoundConfidence
+from trimtab.learn.confidence import BoundConfidence, union
 from trimtab.learn.joint.estimator import JointEstimator
 from trimtab.learn.joint.model import Factors
 from trimtab.learn.joint.noise import JointNoise, joint_noise
@@ -83,6 +83,10 @@ class JointLearner(Learner):
         self._charge()
 
     @cached_property
+    def local(self) -> None:
+        """The core has no update for the better of two bounds."""
+
+    @cached_property
     def bound(self) -> JointBound:
         """F, as of the last flush."""
         bound = JointBound(self.joint, None if self.options.only else self.lcb)
@@ -106,7 +110,7 @@ class JointLearner(Learner):
             sigma = float(rule.noise(evidence).max())
         if sigma == np.inf and self.joint.gain == 0.0:  # nothing seen, no noise in the estimate
             return bias
-        return float(sigma * np.sqrt(self.joint.gain - 2.0 * np.log(options.delta))) + bias
+        return float(sigma * np.sqrt(self.joint.gain + union(1, options.delta))) + bias
 
     # What goes in.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from trimtab.policies.pending import Pending
 from trimtab.solve import Solution, solve
 from trimtab.solve.admissible import Admissible
 from trimtab.solve.solve import TOO_LARGE
+
+if TYPE_CHECKING:
+    from trimtab._core import Weighed
 
 GLOBAL_EFFORT = 1.0  # where every knob may move
 
@@ -136,7 +139,7 @@ class Learner:
             return NOBODY
         one = isinstance(count, int) and count == 1
         if one and played is None and type(losses) is np.ndarray:
-            beyond = self.estimators.stats.core.add_round(losses, LARGEST_LOSS)
+            beyond = self.estimators.stats.core.add_rounds(losses, LARGEST_LOSS)
             if beyond >= 0:  # as in nearly every round
                 self.wait(1)
                 return self.estimators.beyond(losses) if beyond else NOBODY
@@ -211,7 +214,7 @@ class Learner:
 
     @contextmanager
     def counted(self, rounds: int) -> Iterator[None]:
-        """Inside, so many rounds of what is observed have passed before; the clock has them."""
+        """Inside, the clock already has this number of the rounds that are observed."""
         self._counted = rounds
         try:
             yield
@@ -226,15 +229,14 @@ class Learner:
         With `around` only the knobs that those criteria read may move; every criterion
         that reads one of them takes part.
         """
-        if around is None:
-            free, criteria = None, self.problem.all_criteria
-        else:
-            moved = self._update(around) if np.array_equal(around, reset) else None
-            if moved is not None:
-                return moved
+        effort = GLOBAL_EFFORT if around is None else self.local_effort
+        moved = self._update(around, reset, effort)
+        if moved is not None:
+            return moved
+        free, criteria = None, self.problem.all_criteria
+        if around is not None:
             free, criteria = self.problem.graph.reach(around)
         self.absorb(criteria)
-        effort = GLOBAL_EFFORT if around is None else self.local_effort
         with self.foreseeing():
             solution = self.solve(criteria, free=free, effort=effort)
         before, after = self.state, solution.state
@@ -246,42 +248,50 @@ class Learner:
     @cached_property
     def local(self) -> LocalUpdate | None:
         """What updates of a few knobs are made with in one go, where the core has it."""
-        return new_local(self.lcb, effort=self.local_effort)
+        return new_local(self.lcb)
 
-    def _update(self, triggered: Ints) -> float | None:
-        """What `resolve` does around these criteria, by the core; None where it cannot."""
-        local, estimators = self.local, self.estimators
+    def _update(self, around: Ints | None, reset: Ints, effort: float) -> float | None:
+        """What `resolve` does, by the core in one call; None where it cannot."""
+        local, estimators, graph = self.local, self.estimators, self.problem.graph
         if local is None or self.limits is not None or self.pending or self.admissible is not None:
             return None  # it knows the whole domain only, and nothing of what comes later
-        affected = local.find(triggered)
-        if affected is None:
-            return None
+        everybody, before, blank = self.problem.all_criteria, self.state, self._blank
         if self.owed is not None:
+            affected = everybody if around is None else graph.reach(around)[1]
             estimators.collect(affected, self.owed)
-        before = self.state
-        state, finite = local.update(
-            self.state, self.width, triggered, estimators.factor, self.next_seed
+        found = local.update(
+            state=self.state,
+            width=self.width,
+            around=everybody if around is None else around,
+            triggered=reset,
+            factor=estimators.factor,
+            effort=effort,
+            seed=self.next_seed,
         )
-        self.updated(state, 1)
+        if found is None:
+            return None
+        state, finite = found
+        self.updated(state, 1, blank=blank)
         if not finite:
             raise SolverFailed(TOO_LARGE)
         return float(np.abs(self.state - before).sum())
 
-    def search_locally(self, effort: float) -> None:
-        """Spend this effort on updates of a neighbourhood from now on."""
-        self.local_effort = effort
-        self.__dict__.pop("local", None)
+    @property
+    def _blank(self) -> bool:
+        """Whether nothing was seen yet: the bound of __init__ is known then."""
+        return not self.clock and not self.estimators.stats.gain.any()
 
     @property
     def next_seed(self) -> int:
         """The seed of the next solve."""
         return (self.seed + self.solved) % 2**63
 
-    def updated(self, state: Array, solves: int) -> None:
-        """Local updates have deployed this state and measured it."""
+    def updated(self, state: Array, solves: int, *, blank: bool = False) -> None:
+        """Updates by the core have deployed this state and measured it."""
         self.state = read_only(state)
         self.solved += solves
-        self.account.know(None, certified=False)
+        if not blank:
+            self.account.know(None, certified=False)
         self._charge()
 
     def absorb(self, criteria: Ints) -> None:
@@ -313,7 +323,7 @@ class Learner:
             self.lcb.radii[:] = radii
 
     def reachable(self, reach: float, share: float = 1.0) -> BoundDomain:
-        """The states within the limits whose knobs are at most so far from where they are.
+        """The states within the limits in which no knob is farther than `reach` from now.
 
         A knob goes at most that share of the way to an end of its range.
         """
@@ -363,6 +373,38 @@ class Learner:
             return self.admissible().minimum(lcb, self.state, **options)
         return solve(lcb, self.state, **options)
 
+    def weighed(
+        self, domain: BoundDomain, *, rounds: int, limit: int, prune: float
+    ) -> Weighed | None:
+        """The state that pays and all that a look has to know of it, in one call of the core.
+
+        The arguments are those of `Objective.weigh`. None where the core cannot: there `solve` and
+        a few readable lines do.
+        """
+        toll, core = self.problem.toll, self.lcb.core
+        if core is None or not isinstance(domain, BoundBox) or domain.leveled.size:
+            return None
+        if self.pending.states.size or self.admissible or toll.norm != "l1" or toll.switch:
+            return None
+        found = core.weigh(
+            current=self.state,
+            low=domain.low,
+            high=domain.high,
+            price=toll.per_knob,
+            rounds=rounds,
+            limit=limit,
+            prune=prune,
+            factor=self.estimators.factor,
+            effort=GLOBAL_EFFORT,
+            seed=self.next_seed,
+        )
+        if found is not None:
+            if not np.isfinite(found["value"]):
+                self.estimators.measure(self.problem.all_criteria)
+                raise SolverFailed(TOO_LARGE)
+            self.solved += found["solves"]
+        return found
+
     def admits(self, state: Array) -> bool:
         """Whether a look may choose the state, as far as constraints are concerned."""
         return self.admissible is None or self.admissible().admits(state)
@@ -380,10 +422,10 @@ class Learner:
 
         That may be the best value found, then it is not certified, or unknown.
         """
-        blank = not self.clock and not self.estimators.stats.gain.any()
+        blank = self._blank
         self.estimators.stats.since[reset] = 0.0  # tau_i becomes now
         self._deploy(state, criteria)
-        if not blank:  # before any data the bound of __init__ is known
+        if not blank:
             self.account.know(lower, certified=certified)
         self._charge()
 
@@ -397,15 +439,18 @@ class Learner:
         self.account.certified = False
 
     def fade(self, memory: int) -> None:
-        """Let data lose 1/memory of their weight in every round; before the first one.
+        """Let data lose 1/memory of their weight in every round; to be called before the first one.
 
-        That is for worlds which drift, and by how much nobody knows: nothing is certified.
+        It is for worlds that drift. No bound knows by how much they do: nothing is certified.
         """
         self.estimators.memory = memory
         self.account.certified = False
 
     def slide(self, rounds: int) -> None:
-        """Let only data of so many rounds count; before the first one. Nothing is certified."""
+        """Let only the last `rounds` rounds count; to be called before the first one.
+
+        Nothing is certified.
+        """
         m = self.problem.criteria
         self.window = Window(rounds, knobs=self.problem.knobs, criteria=m)
         self.account.certified = False

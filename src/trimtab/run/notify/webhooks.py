@@ -37,7 +37,7 @@ OLDEST = timedelta(days=1)  # of a notice that is still worth sending
 REFUSALS = (
     3  # of the same notice by a receiver that says it is wrong, after which it is passed over
 )
-POLL = 1.0  # second between two looks for new notices
+POLL = 1.0  # second between two checks for new notices
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Webhooks:
         return sum(len(receiver.queue) for receiver in self._receivers)
 
     def step(self) -> float:
-        """Send what can be sent now; seconds until the next look."""
+        """Send what can be sent now; seconds until the next check."""
         try:
             self._follow()
             for receiver in self._receivers:

@@ -16,7 +16,7 @@ from trimtab.run.faults import SourceFault
 from trimtab.run.reading import Reading, Window, read_answer
 
 PARAMETER = re.compile(r"(?<![:\w]):(begin|end)\b")
-OPCODES = 10_000  # of SQLite between two looks at the clock
+OPCODES = 10_000  # of SQLite between two checks of the clock
 
 Row = Mapping[str, Any]
 

@@ -29,7 +29,11 @@ class RedisTarget:
         self._hash, self._prefix, self._names = hash, prefix, names
         # Its annotations mix the synchronous and asynchronous answers.
         self._redis: Any = redis.Redis.from_url(
-            url, socket_timeout=timeout, socket_connect_timeout=timeout
+            url,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            decode_responses=True,
+            encoding_errors="replace",  # what is no text is no number either, and is shown
         )
 
     def push(self, order: Order) -> None:

@@ -38,7 +38,7 @@ class Order:
 
 
 class Target(Protocol):
-    """Somewhere values can be set; perhaps they can be read back as well."""
+    """A place that values are set at; some can be read back."""
 
     readable: bool
 

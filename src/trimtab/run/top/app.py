@@ -22,7 +22,7 @@ from trimtab.live.store.opening import open_journal
 from trimtab.live.tuner import Tuner
 from trimtab.run.top.view import Line, View, ago, sparkline, view_of
 
-EVERY = 2.0  # seconds between two looks at the store
+EVERY = 2.0  # seconds between two reads of the store
 NARROW = 100  # columns below which trends are short
 Order = Callable[[Tuner, str], None]
 

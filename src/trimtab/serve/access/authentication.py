@@ -29,7 +29,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class Limiter:
-    """How often each one may come: a bucket that fills with time, for each name."""
+    """A rate limit for each name, by a token bucket."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
@@ -37,7 +37,7 @@ class Limiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, name: str, now: float) -> float:
-        """Seconds until the next request is welcome; 0 if this one is, which then counts."""
+        """Seconds to wait before a request is allowed; 0 allows this one, and counts it."""
         with self._lock:
             tokens, at = self._buckets.pop(name, (float(self._burst), now))
             tokens = min(self._burst, tokens + (now - at) * self._rate)
@@ -49,7 +49,7 @@ class Limiter:
 
 
 class Gate:
-    """Knows the tokens, and counts."""
+    """Finds out who makes a request, and limits how many requests they make."""
 
     def __init__(self, tokens: Tokens, settings: Settings) -> None:
         self.tokens = tokens
@@ -57,7 +57,7 @@ class Gate:
         self._strangers = Limiter(settings.stranger_rate, settings.stranger_burst)
 
     def remembered(self, request: Request) -> Identity | None:
-        """Who makes the request, if their token was seen just now: without a look at the store."""
+        """Who makes the request, if their token was seen just now: the store is not read."""
         kind, _, secret = request.headers.get("authorization", "").partition(" ")
         who = self.tokens.remembered(secret.strip()) if kind.lower() == "bearer" else None
         if who is not None:

@@ -181,7 +181,7 @@ class Tokens:
     # Sessions of the page.
 
     def begin_session(self, who: Identity, *, seconds: float) -> str:
-        """The content of a cookie that stands for the token, for so long at most."""
+        """The content of a cookie that stands for the token, valid for these seconds at most."""
         secret, now = secrets.token_urlsafe(32), microseconds_now()
         with self._tables.write() as execute:
             execute("DELETE FROM trimtab_sessions WHERE expires <= ?", now)

@@ -1,7 +1,7 @@
 """A knob's value as a flag: typed, with the decision that set it and why.
 
-The key of a flag is the tuner's name, a dot, and the knob's: `search.cache_ttl`. To read a flag
-decides nothing: it is the value that is deployed.
+The key of a flag is the tuner's name, a dot, and the knob's: `search.cache_ttl`. Reading a
+flag makes no decision: its value is the one that is deployed.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from trimtab.sim.worlds.world import World
 
 STATES = 3  # at which draws are compared with means
 DRAWS, VALUES = 256, 1_000_000  # draws of a state, fewer where they would be more values
-FAR = 8.0  # standard errors: two averages in a row are so far off with probability below 1e-12
+FAR = 8.0  # standard errors: that two averages in a row are off by this has probability < 1e-12
 EQUAL = 1e-9  # relative
 METHODS = ("mean", "draw", "at", "loss", "expected", "norms")
 

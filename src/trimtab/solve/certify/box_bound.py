@@ -34,7 +34,6 @@ enclosure.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -133,19 +132,6 @@ def floors(part: Part) -> list[Floor] | None:
     return terms or None
 
 
-class Enclosure(Protocol):
-    """The features of one criterion over its scope of n knobs, for many boxes at once."""
-
-    def at(self, X: Array) -> Array:
-        """phi at the points (N, n): (N, d)."""
-
-    def bend(self, low: Array, high: Array) -> Array:
-        """What the drift depends on, for sides of any shape: (..., B); it grows with them."""
-
-    def drift(self, bend: Array, top: Array) -> tuple[Array, Array]:
-        """The enclosure (lo, hi), (N, d) each, by the bends (N, n, B) and the highest x (N, n)."""
-
-
 def enclosure(features: Features, criterion: int, scope: Ints) -> Enclosure | None:
     """The enclosure of one criterion's features, or None where nothing is known of them."""
     if isinstance(features, Monomials):
@@ -181,14 +167,17 @@ class MonomialEnclosure:
         return np.ascontiguousarray(self.scale * phi)
 
     def bend(self, low: Array, high: Array) -> Array:
-        """e_p for every power p from 0 to the degree: (..., degree + 1)."""
+        """What the drift depends on: e_p of every power p up to the degree, (..., degree + 1)."""
         p = np.arange(self.degree + 1)
         low, high = low[..., None], high[..., None]
         curved = p * (p - 1) / 8.0 * high ** np.maximum(p - 2, 0) * (high - low) ** 2
         return np.asarray(np.where(p < 2, 0.0, np.minimum(curved, high**p - low**p)))
 
     def drift(self, bend: Array, top: Array) -> tuple[Array, Array]:
-        """The enclosure (lo, hi): monomials lie below their interpolation."""
+        """The enclosure (lo, hi), (N, d) each, by bends (N, n, B) and the highest x (N, n).
+
+        Monomials lie below their interpolation.
+        """
         fall = np.zeros((len(top), self.p.size))
         for f in np.flatnonzero(np.maximum(self.p, self.q) > 1):
             a, b, p, q = self.a[f], self.b[f], self.p[f], self.q[f]
@@ -214,3 +203,7 @@ class FourierEnclosure:
         """The enclosure (lo, hi), which is symmetric."""
         far = self.amplitude * np.minimum(bend[..., 0] @ (self.W**2).T, 2.0)
         return -far, far
+
+
+# The features of one criterion over its scope of n knobs, for many boxes at once.
+Enclosure = MonomialEnclosure | FourierEnclosure

@@ -1,4 +1,4 @@
-"""Graphs by name, for descriptions: one criterion per knob, which reads its neighbours too."""
+"""Graphs by name, for descriptions: one objective per knob, which reads its neighbours too."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def regular(knobs: int, degree: int, seed: int = 0) -> Graph:
 
 
 def complete(knobs: int) -> Graph:
-    """Every criterion reads every knob."""
+    """Every objective reads every knob."""
     return Graph.complete(knobs)
 
 

@@ -72,7 +72,7 @@ def check_policy(settings: Settings, where: str) -> None:
         for key in ("sigma", "norm"):
             if radius[key] == "world":
                 raise InvalidInput(
-                    f"{where}.radius.{key} = 'world' has an entry per criterion, and {name} sees "
+                    f"{where}.radius.{key} = 'world' has an entry per objective, and {name} sees "
                     "only their sum; give the number of the total"
                 )
 

@@ -61,16 +61,16 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class Deploy:
-    """The system is at a state now; a decision has reported the last look, if it is one's."""
+    """The system is at a state now."""
 
     state: State
-    keep: bool  # whether the policy's goal stays one
-    reported: bool
+    keep: bool  # whether the policy still wants to reach its goal
+    reported: bool  # whether it was deployed by a decision that reports the last look
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The policy's goal is none any more: somebody, or a guard, has decided otherwise."""
+    """The policy's goal is dropped: a person or a guard has decided otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
