@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from benchmarks.torture.worker import Said, Worker
+from benchmarks.torture.worker import Nursery, Said
 from trimtab.live.replay import replay
 from trimtab.live.store.event import Draft
 from trimtab.live.store.faults import Unavailable
@@ -38,7 +38,8 @@ def campaign(
     ends: Counter[str] = Counter()
     told: list[Said] = []
     names = [f"t{w % 2}" for w in range(WORKERS)]  # two workers share a tuner
-    workers = [Worker(url, f"w{w}", seed, names[w]) for w in range(WORKERS)]
+    nursery = Nursery()
+    workers = [nursery.worker(url, f"w{w}", seed, names[w]) for w in range(WORKERS)]
     blows = ["interrupts"] * interrupts + ["kills"] * kills + ["server faults"] * faults
     rng.shuffle(blows)
     worst = 0.0
@@ -54,7 +55,7 @@ def campaign(
                     server_fault()
                 elif blow == "kills":
                     told += workers[w].killed()
-                    workers[w] = Worker(url, f"w{w}", f"{seed} {n}", names[w])
+                    workers[w] = nursery.worker(url, f"w{w}", f"{seed} {n}", names[w])
                 else:
                     workers[w].interrupt()
                 ends[blow] += 1
@@ -72,6 +73,7 @@ def campaign(
     finally:
         for worker in workers:
             told += worker.killed()
+        nursery.close()
     ends[LONGEST] = round(1000 * worst)
     ends["stuck"] += worst > 1.0
     _compare(url, sorted(set(names)), told, ends)

@@ -71,9 +71,11 @@ class Projection:
     @property
     def tuner_state(self) -> TunerState:
         """The tuner_state after the last event."""
-        while self._waiting:
-            self._apply(self._waiting[0], Reading())
-            self._waiting.popleft()
+        if self._waiting:
+            self._whole = False  # until nothing can interrupt it any more
+            while self._waiting:
+                self._apply(self._waiting.popleft(), Reading())
+            self._whole = True
         return self._tuner_state
 
     @property
@@ -86,7 +88,7 @@ class Projection:
         if learned is None:
             learned = self._learned = self._make()
         if self._pending:
-            self._whole = False  # until nothing can interrupt it any more
+            self._whole = False
             while self._pending:
                 number, lesson = self._pending.popleft()
                 try:
@@ -165,18 +167,21 @@ class Projection:
             Damaged: it is intact, but nothing that a tuner of this version has written.
         """
         _ = self.tuner_state  # what comes before it
+        self._whole = False
         self._apply(event, reading or Reading())
         self._at = event
+        self._whole = True
         if len(self._pending) >= MOST_PENDING:
             _ = self.learned
 
     def note(self, events: Sequence[Event]) -> None:
         """Take in the next events, which this process has appended, when somebody wants to know."""
+        self._whole = False
         self._waiting.extend(events)
         self._at = events[-1]
+        self._whole = True
 
     def _apply(self, event: Event, reading: Reading) -> None:
-        self._whole = False
         try:
             lessons = apply(self._tuner_state, event, reading)
             self._pending.extend((event.number, lesson) for lesson in lessons)
@@ -184,7 +189,6 @@ class Projection:
                 self._looked = event, self._tuner_state.spec
         except FOREIGN as error:
             raise foreign(event, error) from error
-        self._whole = True
 
     # Snapshots.
 
