@@ -78,6 +78,12 @@ class Server:
         """Stop it; "immediate" is a crash: nothing is written on the way out."""
         self._run("pg_ctl", "-D", self._data, "-w", "-m", mode, "stop")
 
+    def restart(self) -> None:
+        """Crash it, start it, and wait until it takes connections again."""
+        self.stop("immediate")
+        self.start()
+        connect(self.url).close()
+
     def remove(self) -> None:
         """Stop it and delete everything."""
         self.stop("immediate")

@@ -76,8 +76,7 @@ def postgres(server: Server, seed: str, blows: int, kills: int) -> Counter[str]:
 
     def fault() -> None:
         if rng.random() < 0.5:
-            server.stop("immediate")
-            server.start()
+            server.restart()
             return
         with connect(server.url, autocommit=True) as connection:
             connection.execute(

@@ -123,7 +123,8 @@ def serve(calls: Connection) -> None:
             calls.close()
             path, *rest = order
             try:
-                work(*rest, os.open(path, os.O_WRONLY))
+                url, name, seed, tuner = rest
+                work(url, name, seed, tuner, os.open(path, os.O_WRONLY))
             except BaseException:
                 traceback.print_exc()
             finally:
