@@ -6,8 +6,8 @@ the lazy side keeps sums and would do it at the next flush (not timed: it comes 
 epoch). Both are compiled, single-threaded, and timed interleaved in one run; the figure is
 the median. Each tell comes with all of its input checks.
 
-The recommended policy, told nothing, also cuts wild losses, and its alarm listens for changes in
-every eighth round: its tell is the mean over such rounds.
+The recommended policy, told nothing, also cuts wild losses, and its alarm listens for changes, here
+in every 128th round: its tell is the mean over such rounds.
 
 At m = 10^6 the arrays no longer fit a cache, and memory is the limit: the sums of a tell read the
 losses and the shifts, and read and write two sums, 48 bytes a criterion. That over its time is

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,8 +31,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.postgres import Server, connect
 from tests.system_packages import postgresql
+from trimtab.live.spec.spec import Spec, example
 from trimtab.live.store.event import Draft
 from trimtab.live.store.opening import open_journal
+from trimtab.live.tuner import Tuner
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ALONE, EACH, BULK = 800, 300, 100_000
@@ -54,6 +57,31 @@ def appended(url: str, name: str, n: int) -> list[float]:
             (last,) = journal.append(name, event, after=last)
             times.append(time.perf_counter() - begin)
     return times
+
+
+def told(url: str, name: str, n: int) -> list[float]:
+    """The seconds of n calls of `Tuner.tell`, each of another decision, one after another."""
+    spec = replace(Spec.parse(example()), name=name)
+    rng = np.random.default_rng(0)
+    times = []
+    with Tuner(spec, storage=url) as tuner:
+        ids = [tuner.ask(f"client {i}").id for i in range(n)]
+        for id in ids:
+            metrics = {each.name: each.low + float(rng.random()) for each in spec.objectives}
+            begin = time.perf_counter()
+            tuner.tell(id, metrics)
+            times.append(time.perf_counter() - begin)
+    return times
+
+
+def tells(name: str, url: str) -> None:
+    """Acknowledged tells, of one process and of eight, each with a tuner of its own."""
+    times = told(url, "tells-alone", EACH)
+    row(f"{name}, tells, 1 process", times, len(times) / sum(times))
+    with get_context("spawn").Pool(8) as pool:
+        parts = pool.starmap(told, [(url, f"tells-{p}", EACH) for p in range(8)], chunksize=1)
+    several = [x for part in parts for x in part]
+    row(f"{name}, tells, 8 processes", several, sum(len(part) / sum(part) for part in parts))
 
 
 def forced(folder: Path) -> list[float]:
@@ -156,6 +184,7 @@ def main() -> None:
         row("a forced write of 4 KiB", forced(Path(folder)))
         path = Path(folder) / "a.db"
         measure("SQLite", str(path), lambda: path.stat().st_size)
+        tells("SQLite", str(path))
     server = Server()
     try:
         server.start()
@@ -167,6 +196,7 @@ def main() -> None:
                 return int(journal._database.query(sql)[0][0])
 
         measure("PostgreSQL", url, size)
+        tells("PostgreSQL", url)
         pgbench(server)
     finally:
         server.remove()

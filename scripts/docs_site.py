@@ -227,6 +227,7 @@ def shown(output: Any) -> str:
     if picture := data.get("image/png"):
         source = f"data:image/png;base64,{picture}"
         return f'<img class="output" alt="{escape(plain)}" src="{source}">'
-    if table := data.get("text/html"):
-        return f'<div class="output" tabindex="0">{STYLED.sub("", table)}</div>'
+    if table := data.get("text/html"):  # the theme would wrap a table without a class
+        plainer = STYLED.sub("", table).replace("<table>", '<table class="shown">')
+        return f'<div class="output" tabindex="0">{plainer}</div>'
     return f"```text\n{plain.rstrip()}\n```"

@@ -12,6 +12,7 @@ import trimtab as tt
 from tests.live.tuners import Clock, spec_with, world
 from trimtab.live.replay import replay
 from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state.learning.lessons import Await, Deploy, Learn, Lesson, Watch
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
 
@@ -82,3 +83,29 @@ def test_what_is_not_as_it_was_written_is_not_taken_over(
     before = len(looks)
     same(other.policy.snapshot(), one.policy.snapshot())
     assert len(looks) == before + 1  # it has looked itself
+
+
+def test_a_look_after_a_round_without_losses_heeds_guardrails_also_from_a_snapshot() -> None:
+    """A snapshot of a policy does not hold them: they are told before every lesson."""
+    spec = spec_with()
+    one = Learned.new(spec, 1)
+    rng = np.random.default_rng(1)
+    there = [0.5, 0.5, 0.5]
+    looked = 0
+    for n in range(40):
+        limit = [1.0 if n > 2 else None]
+        errors = 0.9 + 0.2 * float(np.dot(there, there)) + 0.01 * float(rng.normal())
+        other = Learned.from_plain(spec, spec, one.plain(), one.arrays())
+        lessons: list[Lesson] = [Watch(there, [errors], [1], limit, [[0.5, 0.5, 0.5]])]
+        lessons += [Learn(there, rng.random(2).tolist(), [1, 1])] if n % 3 == 0 else []
+        lessons += [Await(there)]
+        for lesson in lessons:
+            for each in (one, other):
+                each.apply(lesson)
+        assert one.goal == other.goal
+        assert one.look == other.look
+        looked += one.look is not None
+        one.look = None
+        there = (0.5 + 0.1 * rng.normal(size=3)).clip(0, 1).round(1).tolist()
+        one.apply(Deploy(there, keep=True, reported=True))
+    assert looked > 3

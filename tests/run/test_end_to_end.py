@@ -21,12 +21,14 @@ from trimtab.run.signing import verify
 
 RUN = cache_service.SPEC.with_name("run.toml")
 CALM = 32  # rounds before the workload changes
+TIMED = ("latency_mean", "db_time")  # objectives that depend on what else the machine does
 
 
 def still() -> Spec:
     """The spec of the example, with windows of a second and moves that are too dear to be made.
 
-    So the state stays until a person orders another one.
+    So the state stays until a person orders another one. What takes time is watched and is no
+    objective: the test shares its machine, and other tests must not ring the alarm, nor hide it.
     """
     plain = copy.deepcopy(Spec.read(RUN).to_dict())
     plain["source"] |= {"window": "1s", "patience": "5s"}
@@ -35,6 +37,8 @@ def still() -> Spec:
     plain["knobs"]["ttl"]["start"] = 200.0  # entries live long, so that changes show
     plain["knobs"]["early_refresh"]["start"] = 0.0
     plain["constraints"][0]["rule"] = "latency_p95 <= 50 * baseline"  # the machine is shared
+    plain["metrics"] |= {name: plain["objectives"].pop(name)["unit"] for name in TIMED}
+    plain["objectives"]["stale_reads"]["knobs"] = list(plain["knobs"])
     return Spec.from_dict(plain)
 
 
@@ -86,7 +90,7 @@ def test_a_change_of_workload_reaches_the_webhook_and_an_order_the_service() -> 
         with stack.windows.open(newline="") as file:
             seen = list(csv.DictReader(file))
         # What was told is what the service measured, by way of Prometheus.
-        for name in ("latency_mean", "stale_reads", "memory"):
+        for name in ("stale_reads", "memory"):
             true = [float(row[name]) for row in seen]
             told = [mean for mean, _, _ in (each[name] or (0.0, None, 1) for each in measured)]
             assert min(true) <= min(told) <= max(told) <= max(true)

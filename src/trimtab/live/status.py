@@ -189,5 +189,8 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         unanswered=sum(not trial.answered for trial in tuner_state.trials.values()),
         certificate=certificate.bound,
         certified=certificate.certified,
-        units={each.name: each.unit for each in (*spec.knobs, *spec.objectives) if each.unit},
+        units={
+            **{knob.name: knob.unit for knob in spec.knobs if knob.unit},
+            **{each.name: each.unit for each in spec.objectives if each.unit},
+        },
     )

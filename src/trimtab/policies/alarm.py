@@ -32,7 +32,17 @@ SEVERAL = 3  # criteria that are needed before they ring together
 BEFORE, KEPT = 4.0, 32.0  # tests that say what is usual of the common part: before any; at most
 USUAL = 16.0  # squared deviations that one test adds to what is usual, at most
 CUTS = 5  # losses of a segment and more than half of it: so many are no outliers
-OFTEN = 8  # rounds between two tests, at most
+OFTEN = 8  # rounds between two tests, at most,
+MANY, SELDOM = 1000, 16  # times one for every so many criteria: a test costs as much as 25 tells
+
+
+def interval(criteria: int) -> int:
+    """Rounds between two tests, at most.
+
+    >>> [interval(m) for m in (3, 1_000, 5_000, 100_000)]
+    [8, 8, 40, 128]
+    """
+    return OFTEN * min(max(criteria // MANY, 1), SELDOM)
 
 
 def watchable(radius: Radius) -> bool:

@@ -79,7 +79,7 @@ class Learned:
                 self._learn(lesson)
             case Await():
                 self._place()
-                self._tell(None, lesson.state, 1)
+                self._tell(None, lesson.state, 1, self._constrained())
             case Deploy():
                 self.deployed = lesson.state
                 self.goal = self.goal if lesson.keep else None
@@ -109,15 +109,22 @@ class Learned:
     def _learn(self, lesson: Learn) -> None:
         if lesson.reach is not None and self.policy.learner.prior is not None:
             self.policy.within(*lesson.reach)
-        admissible = self._admissible() if self.safety.rules else None
-        self.policy.constrain(admissible)
+        admissible = self._constrained()
         with self.policy.learner.counted(lesson.counted):
             losses, counts = np.array(lesson.losses), np.array(lesson.counts, np.int64)
             self._tell(losses, lesson.state, counts, admissible)
 
-    def _admissible(self) -> Callable[[], Admissible]:
-        """What a look may choose; the guardrails' regressions are brought up to it once."""
+    def _constrained(self) -> Callable[[], Admissible] | None:
+        """What a look may choose now, of which the policy is told; None: every state.
 
+        It is told before every lesson, because no snapshot of a policy holds it. The guardrails'
+        regressions are brought up to it once.
+        """
+        admissible = self._admissible() if self.safety.rules else None
+        self.policy.constrain(admissible)
+        return admissible
+
+    def _admissible(self) -> Callable[[], Admissible]:
         @cache
         def found() -> Admissible:
             self.safety.absorb()
