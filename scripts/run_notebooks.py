@@ -40,7 +40,7 @@ def executed(path: Path) -> Any:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times of this machine
         if cell.cell_type == "code":
-            cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr"]
+            cell.outputs = [each for each in cell.outputs if kept(each)]
             shown += [each for each in cell.outputs if PLOTLY in each.get("data", {})]
     figures = [plotly.io.from_json(json.dumps(each.data[PLOTLY])) for each in shown]
     for output, figure, picture in zip(
@@ -51,6 +51,12 @@ def executed(path: Path) -> Any:
         output.metadata = {"image/png": {"alt": words}}
     notebook.metadata["executed"] = {"code": digest(notebook)}
     return notebook
+
+
+def kept(output: Any) -> bool:
+    """Whether an output is of the code: no warning, and no bar of progress."""
+    shown = output.output_type == "display_data"
+    return PLOTLY in output.data if shown else output.get("name") != "stderr"
 
 
 def light(picture: bytes) -> str:

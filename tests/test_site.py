@@ -105,13 +105,16 @@ def test_search_works_from_disk(chromium: Browser, site: Path) -> None:
 
 
 def kinds(cell: Any) -> list[set[str]]:
-    """What a cell shows, output by output; a picture stands for a figure, its words for text."""
+    """What a cell shows, output by output; a picture stands for a figure, its words for text.
+
+    Bars of progress, which a slow machine shows, are displayed and are no figures.
+    """
     found = []
     for output in cell.get("outputs", ()):
         data = {*output.get("data", {})} or {"text/plain"}
-        if PLOTLY in data:
-            data = {"image/png", "text/plain"}
-        if output.get("name") != "stderr":
+        if {PLOTLY, "image/png"} & data:
+            found.append({"image/png", "text/plain"})
+        elif output.output_type != "display_data" and output.get("name") != "stderr":
             found.append(data)
     return found
 

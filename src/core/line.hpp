@@ -92,7 +92,12 @@ public:
     void curves(Index points) {
         double *py = &y[0], *ps = &slope[0], *pb = &bend[0];
         const double* px = &x[0];
-        for (Index n = 0; n < points; ++n) set(n, mean<D>(px[n]));
+        for (Index n = 0; n < points; ++n) {
+            const Curve found = mean<D>(px[n]);
+            py[n] = found.y;
+            ps[n] = found.slope;
+            pb[n] = found.bend;
+        }
         for (Index c = 0; c < readers; ++c) {
             std::array<double, 2 * D + 1> own;  // nobody else writes to it
             if (D > 0) std::copy_n(Q(c), own.size(), own.begin());
@@ -135,12 +140,6 @@ private:
         const double half = 0.5 * there * part;
         const double fall = q.slope * part;
         return {there * size, half * q.slope, half * (q.bend - 0.5 * fall * fall)};
-    }
-
-    void set(Index n, Curve found) {
-        y[n] = found.y;
-        slope[n] = found.slope;
-        bend[n] = found.bend;
     }
 
     Index stride_;

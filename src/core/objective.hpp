@@ -247,7 +247,7 @@ private:
             rise(c, 0)[g] = z[0] = u[g] - known;
             for (Index r = 0; r <= degree; ++r) {
                 mean[r] += z[r] * v[g];
-                for (Index t = r; t <= degree; ++t) both[r][t] += z[r] * z[t];
+                for (Index t = 0; t <= degree; ++t) both[r][t] += z[r] * z[t];
             }
         }
         double* Q = line.Q(c);

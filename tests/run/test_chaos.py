@@ -237,7 +237,7 @@ def test_sighup_reads_the_limits_again(world: World) -> None:
     world.rounds(2)
     moves = [row.moved for row in world.journal(lambda tuner: tuner.history(kinds=["decide"]))]
     assert max(moves) <= 50 / (3000 - 30) + 1e-9
-    world.spec.write_text(text.replace("high = 250", "high = 999"))
+    world.spec.write_text(text.replace("high = 3000", "high = 9999"))
     world.send(signal.SIGHUP)
     world.rounds(1)
     world.send(signal.SIGTERM)

@@ -23,7 +23,14 @@ class Counters:
 
 @dataclass(frozen=True)
 class Solution:
-    """A state, its value, and what is known of how much better another could be."""
+    """A state, its value, and what is known of how much better another could be.
+
+    Of states that are tied with the best it is the one nearest to the current state in l1, then
+    the first in lexicographic order, so that two runs cannot part over a tie.
+
+    Deviation: the paper's argmin does not say which of several minimisers to take, though
+    before any data there are many.
+    """
 
     state: Array  # (k,)
     value: float  # F(state), and the price of moving there

@@ -49,7 +49,8 @@ from trimtab.live.store.event import Event, microseconds
 
 KINDS = (
     *("begin", "spec", "shadow", "decide", "tell", "correct", "amend", "warm", "attach"),
-    *("override", "rollback", "approve", "reject", "pause", "resume"),
+    *("override", "rollback", "approve", "reject", "pause", "resume", "clock"),
+    *("applied", "failed", "notice", "delivered"),  # what `trimtab run` did; no effect on a tuner
 )
 
 # By decision and metric: what was corrected, None if it was taken back.
