@@ -280,7 +280,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class TestAnyOrder(Machine.TestCase):  # type: ignore[misc, valid-type]
-    """The machine, and whether it came to everything."""
+    """The machine, and whether it held and was ordered about; guards are too rare here."""
 
     settings = settings(
         max_examples=EXAMPLES,
