@@ -18,7 +18,6 @@ from trimtab.live.clock import stamp, utc
 from trimtab.live.follower import Follower, Plan
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
-from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
@@ -34,6 +33,7 @@ from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import MakeHandover, MakeRow, Read
 from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
+from trimtab.plain.faults import whole
 
 if TYPE_CHECKING:  # loaded by those who ask for them: a tell, a pause or an order needs no numerics
     from trimtab.live.explain import Explanation
