@@ -160,7 +160,7 @@ class Spec:
             **connections,
         }
 
-    @property
+    @cached_property
     def covariates(self) -> list[str]:
         """The covariates that are told, of all objectives, each once."""
         names = dict.fromkeys(name for each in self.objectives for name in each.covariates)
