@@ -103,8 +103,7 @@ def test_it_is_in_a_spec() -> None:
         Spec.parse(SPEC.replace("factor", "factr"))
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("registered")
+@pytest.mark.usefixtures("brief", "registered")
 def test_it_is_advised_on_and_the_doctor_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(SPEC, encoding="utf-8")
