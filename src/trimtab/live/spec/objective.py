@@ -7,8 +7,8 @@ from math import isnan, nan
 from typing import Any, Literal
 
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import real
 from trimtab.live.spec.knob import LEAST_RANGE
+from trimtab.plain.faults import real
 
 HOUR = "hour"  # the covariate that need not be told: it is the time of the tell
 Direction = Literal["minimise", "maximise"]

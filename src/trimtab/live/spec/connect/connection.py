@@ -10,7 +10,7 @@ from typing import Any
 from trimtab.live.spec.connect.environment import references
 from trimtab.live.spec.connect.layout import EVENTS
 from trimtab.live.spec.duration import Duration
-from trimtab.live.spec.faults import Fault
+from trimtab.plain.faults import Fault
 from trimtab.registry import suggestion
 
 MINUTE = Duration(1, "m")
