@@ -19,7 +19,7 @@ AFFINE = tt.bases.Linear(intercept=True, normalize=False)
 def by_design(
     problem: tt.Problem, states: Array, means: Array, *, sigma: float, rounds: int, seed: int
 ) -> NodewiseEstimators:
-    """So many rounds at each of the states, (J, k), with means (J, m), and all flushed."""
+    """Some rounds at each of the states, (J, k), with means (J, m), and all flushed."""
     rng = np.random.default_rng(seed)
     m = problem.criteria
     estimators = NodewiseEstimators(problem, reg=np.full(m, 0.01), factor=2.0, state=states[0])
