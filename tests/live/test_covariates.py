@@ -175,7 +175,7 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
     """As if it had been known from the beginning; a snapshot in between changes nothing."""
     rng, gamma = np.random.default_rng(1), [0.4, -0.2]
     told, known = Learned.new(spec(), 0), Learned.new(spec(), 0)
-    state = list(START.values())
+    state, anywhere = list(START.values()), ([0.0, 0.0], [1.0, 1.0])
     for n in range(40):
         if n % 10 == 9:
             state = [0.1 + 0.02 * n, 0.8 - 0.01 * n]
@@ -184,8 +184,8 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
         far = rng.normal(size=2)
         clean = 0.5 + 0.02 * float(rng.normal())
         raw = clean + float(far @ gamma)
-        told.apply(Learn(state, [raw], [1], covaried=(Covaried(0, raw, far.tolist()),)))
-        known.apply(Learn(state, [clean], [1]))
+        told.apply(Learn(state, [raw], [1], anywhere, covaried=(Covaried(0, raw, far.tolist()),)))
+        known.apply(Learn(state, [clean], [1], anywhere))
         if n == 20:
             saved = json.loads(json.dumps(told.plain()))
             told = Learned.from_plain(spec(), spec(), saved, told.arrays())
@@ -199,7 +199,7 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
 
 
 def test_a_record_of_lessons_ends_and_begins_anew_with_other_covariates() -> None:
-    record, lesson = Record(), Learn([0.5], [0.0], [1])
+    record, lesson = Record(), Learn([0.5], [0.0], [1], ([0.0], [1.0]))
     covaried = replace(lesson, covaried=(Covaried(0, 0.0, [1.0]),))
     record.add(lesson, lambda: {"clock": 1}, [0.5])  # before the first covariate: in the base
     assert (record.lessons, record.base) == ([], {})

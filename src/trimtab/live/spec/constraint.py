@@ -113,7 +113,7 @@ class Constraint:
     @property
     def watched(self) -> str:
         """What is read of it, as a text: rules that differ in the limit alone have the same."""
-        return repr((self._sign, self._sides[0]))
+        return f"{self._sign:+g} * ({' '.join(map(str, self._sides[0]))})"
 
     def reading(self, metrics: Mapping[str, float], baselines: Mapping[str, float]) -> float | None:
         """The number that must not be above the limit; None if it cannot be had."""
