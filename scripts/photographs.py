@@ -15,7 +15,7 @@ STYLE = "<style>body,figure{margin:0;background:#fff}</style>"
 
 
 def photographs(figures: Sequence[Any], *, width: int, scale: float = 1) -> list[bytes]:
-    """Each figure as PNG, on white, so many pixels wide times the scale."""
+    """Each figure as PNG, on white, `width` pixels wide times the scale."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium") or shutil.which("google-chrome")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import settings
 
 from tests import orphans, system_packages
+from tests.brief import brief  # noqa: F401 - a fixture
 from tests.browser import chromium  # noqa: F401 - a fixture
 from tests.postgres import journal_url, postgres, postgres_url  # noqa: F401 - fixtures
 from tests.system_packages import (  # noqa: F401 - hooks

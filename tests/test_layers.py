@@ -13,6 +13,7 @@ ORDER = (  # a room of a room that is listed comes before the rest of that
     ("errors",),
     ("display",),
     ("registry",),
+    ("plain",),
     ("_core",),
     ("arrays",),
     ("model.graph",),

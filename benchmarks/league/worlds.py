@@ -29,7 +29,7 @@ def ring(k: int) -> tt.Graph:
 
 
 def regular(k: int, degree: int) -> tt.Graph:
-    """A random graph in which every knob has as many neighbours, the same in every run."""
+    """A random graph in which all knobs have the same number of neighbours; the same one always."""
     return tt.Graph.from_networkx(nx.random_regular_graph(degree, k, seed=1))
 
 

@@ -33,7 +33,7 @@ PAUSED: Pair = [("pause", {"why": "for a moment"}), ("resume", {})]
 
 
 def grown(url: str, events: int, rounds: int) -> Spec:
-    """A tuner whose journal has about so many events, the last of them `rounds` rounds.
+    """A tuner whose journal has about this number of events, the last of them `rounds` rounds.
 
     The others are pauses and their ends, which are quickly made.
     """
@@ -125,7 +125,7 @@ def _inserts(path: Path, done: Signal, waits: Any) -> None:
 
 
 def campaign(folder: Path, events: int, after: int) -> Counter[str]:
-    """How long others waited while a tell with so many events after it was corrected."""
+    """How long others waited while a tell with this number of events after it was corrected."""
     url = str(folder / "a.db")
     begin = time.monotonic()
     spec = grown(url, events, after)

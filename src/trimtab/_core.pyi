@@ -148,7 +148,7 @@ class Objective:
     ) -> Weighed | None:
         """The state that pays, between low and high; None where a part is not curved, or on levels.
 
-        A move has to pay within so many rounds, or 0 for those until the next trigger, which are
+        A move has to pay within `rounds`, or 0 for those until the next trigger, which are
         raised up to the limit until they suffice. That share of the width is given up so that
         fewer knobs move.
         """

@@ -100,6 +100,26 @@ def test_a_correction_costs_what_comes_after_it(
         assert again._projection.content() == content
 
 
+def test_a_table_of_the_past_is_read_to_the_bit_from_a_snapshot_and_from_the_first_event(
+    tmp_path: Path, clock: Clock
+) -> None:
+    same = {"ttl": [300] * 3, "size": [5] * 3, "mix": [0.5] * 3, "metric": ["latency"] * 3}
+    with tuner_at(tmp_path, clock) as tuner:
+        for n in range(20):  # rounding takes some mean losses elsewhere on the way by their values
+            tuner.warm_start(same | {"value": [60.0 + n / 7.0, 50.1, 50.2]})
+        decision = play(tuner, clock, 1)[0]
+        number = tuner.status().events
+        read = tuner._follower.read
+        state = tuner._projection.tuner_state
+        again, _ = correcting.amended(
+            state, read, lambda most: iter(()), through=0, last=number, values=state.spec
+        )
+        assert again.content() == tuner._projection.content()
+        tuner.tell(decision.id, {"latency": 120.0}, correct=True)
+    with open_journal(tmp_path / "a.db", read_only=True) as journal:
+        assert replay(journal, "shop").same
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()

@@ -77,14 +77,15 @@ def day(folder: Path, seed: int, *, cycle: float, covariates: tuple[str, ...]) -
             cost += loss(decision.values) + 0.3 * moved
             before = dict(decision.values)
         alarms = tuner.status().alarms
-    replayed(folder)
+    if seed == 0:  # what a run writes can be replayed; one shows it
+        replayed(folder)
     return cost / 300.0, alarms
 
 
 @pytest.mark.slow
 def test_a_daily_cycle_costs_little_and_rings_nothing(tmp_path: Path) -> None:
     """At most 1.15 of a flat world in geometric mean, and no alarm."""
-    seeds = range(5)
+    seeds = range(2)
     names = ("hour", "traffic")
     flat = [day(tmp_path / f"flat{s}", s, cycle=0.0, covariates=()) for s in seeds]
     daily = [day(tmp_path / f"day{s}", s, cycle=0.5, covariates=names) for s in seeds]
@@ -96,9 +97,9 @@ def test_a_daily_cycle_costs_little_and_rings_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: Path) -> None:
-    """Its 95 % interval covers the truth in 18 of 20 runs; a comparison with the past does not."""
+    """Its 95 % interval covers the truth in 9 of 10 runs; a comparison with the past does not."""
     covered = naive = 0
-    for seed in range(20):
+    for seed in range(10):
         clock, rng = Clock(), np.random.default_rng((7, seed))
         (tmp_path / str(seed)).mkdir()
         early: list[float] = []
@@ -114,7 +115,8 @@ def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: P
                 tuner.tell(decision.id, {"cost": mine})
                 (early if decision.values == START else late).append(mine)
             helping, here = tuner.status().helping, tuner.status().values
-        replayed(tmp_path / str(seed))
+        if seed == 0:
+            replayed(tmp_path / str(seed))
         truth = (loss(START) - loss(here)) / 2.0  # the range is 2
         assert helping is not None
         assert helping.against == "the control arm"
@@ -122,8 +124,8 @@ def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: P
         gap = (np.mean(early) - np.mean(late)) / 2.0
         error = np.sqrt(np.var(early) / len(early) + np.var(late) / len(late)) / 2.0
         naive += abs(gap - truth) <= 1.96 * error
-    assert covered >= 18
-    assert naive <= 5
+    assert covered >= 9
+    assert naive <= 2
 
 
 def test_the_arms_are_told_apart(tmp_path: Path) -> None:
@@ -173,7 +175,7 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
     """As if it had been known from the beginning; a snapshot in between changes nothing."""
     rng, gamma = np.random.default_rng(1), [0.4, -0.2]
     told, known = Learned.new(spec(), 0), Learned.new(spec(), 0)
-    state = list(START.values())
+    state, anywhere = list(START.values()), ([0.0, 0.0], [1.0, 1.0])
     for n in range(40):
         if n % 10 == 9:
             state = [0.1 + 0.02 * n, 0.8 - 0.01 * n]
@@ -182,8 +184,8 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
         far = rng.normal(size=2)
         clean = 0.5 + 0.02 * float(rng.normal())
         raw = clean + float(far @ gamma)
-        told.apply(Learn(state, [raw], [1], covaried=(Covaried(0, raw, far.tolist()),)))
-        known.apply(Learn(state, [clean], [1]))
+        told.apply(Learn(state, [raw], [1], anywhere, covaried=(Covaried(0, raw, far.tolist()),)))
+        known.apply(Learn(state, [clean], [1], anywhere))
         if n == 20:
             saved = json.loads(json.dumps(told.plain()))
             told = Learned.from_plain(spec(), spec(), saved, told.arrays())
@@ -197,7 +199,7 @@ def test_losses_are_learned_again_once_the_effect_is_known() -> None:
 
 
 def test_a_record_of_lessons_ends_and_begins_anew_with_other_covariates() -> None:
-    record, lesson = Record(), Learn([0.5], [0.0], [1])
+    record, lesson = Record(), Learn([0.5], [0.0], [1], ([0.0], [1.0]))
     covaried = replace(lesson, covaried=(Covaried(0, 0.0, [1.0]),))
     record.add(lesson, lambda: {"clock": 1}, [0.5])  # before the first covariate: in the base
     assert (record.lessons, record.base) == ([], {})

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 import trimtab as tt
 from tests.live.spec.test_spec import MINIMAL, RECOMMENDER, edited
-from trimtab.advise import Advice, Row, simulation
+from trimtab.advise import Advice, Row
 from trimtab.advise.doctor import Outlook, advice_for, compared, examine, outlook_for
 from trimtab.cli.doctor import doctor
 from trimtab.cli.init import init
@@ -32,13 +32,7 @@ from trimtab.live.spec.spec import example
 FUZZ = max(int(int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700")) * 0.05), 1)
 
 
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few rounds in few worlds: what is said of the simulation matters here."""
-    monkeypatch.setattr(simulation, "WORK", 0.1)
-    monkeypatch.setattr(simulation, "ROUNDS", 60)
-
-
+pytestmark = pytest.mark.usefixtures("brief")
 app = typer.Typer()
 app.command()(init)
 app.command()(doctor)

@@ -85,6 +85,9 @@ def test_what_is_not_as_it_was_written_is_not_taken_over(
     assert len(looks) == before + 1  # it has looked itself
 
 
+ANYWHERE = [0.0] * 3, [1.0] * 3
+
+
 def test_a_look_after_a_round_without_losses_heeds_guardrails_also_from_a_snapshot() -> None:
     """A snapshot of a policy does not hold them: they are told before every lesson."""
     spec = spec_with()
@@ -97,8 +100,8 @@ def test_a_look_after_a_round_without_losses_heeds_guardrails_also_from_a_snapsh
         errors = 0.9 + 0.2 * float(np.dot(there, there)) + 0.01 * float(rng.normal())
         other = Learned.from_plain(spec, spec, one.plain(), one.arrays())
         lessons: list[Lesson] = [Watch(there, [errors], [1], limit, [[0.5, 0.5, 0.5]])]
-        lessons += [Learn(there, rng.random(2).tolist(), [1, 1])] if n % 3 == 0 else []
-        lessons += [Await(there)]
+        lessons += [Learn(there, rng.random(2).tolist(), [1, 1], ANYWHERE)] if n % 3 == 0 else []
+        lessons += [Await(there, ANYWHERE)]
         for lesson in lessons:
             for each in (one, other):
                 each.apply(lesson)

@@ -97,6 +97,7 @@ def test_a_tuner_with_a_past(spec: str) -> None:
     printed("decision", "ask", spec, "--shadow")
 
 
+@pytest.mark.usefixtures("brief")
 def test_a_doctor_of_a_good_spec_and_of_a_bad_one(tmp_path: Path) -> None:
     path = tmp_path / "shop.toml"
     path.write_text(SPEC, encoding="utf-8")

@@ -67,6 +67,7 @@ def words(text: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("name", ["README.md", "docs/live.md"])
 def test_every_block(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import trimtab as tt
 from tests.live.tuners import Clock, assert_same, direct, matrices, spec_with, tuner_at
+from trimtab.live.replay import replay
+from trimtab.live.spec.spec import Spec, example
+from trimtab.live.store.opening import open_journal
 
 SPEC = spec_with()
 TABLE: dict[str, list[Any]] = {
@@ -109,3 +114,25 @@ def test_files_that_are_none(tmp_path: Path) -> None:
                 tuner.warm_start(tmp_path / wrong)
         with pytest.raises(tt.InvalidInput, match="give a path"):
             tuner.warm_start(7)
+
+
+def test_a_table_after_the_system_was_moved_by_hand_is_learned_from(tmp_path: Path) -> None:
+    """What the knobs can be follows the system: a look that is due then begins where it is."""
+    spec = replace(Spec.parse(example()), name="shop")
+    clock, rng = Clock(), np.random.default_rng(0)
+    with tt.Tuner(spec, storage=str(tmp_path / "a.db"), clock=clock) as tuner:
+        ends = [{knob.name: knob.value(place) for knob in spec.knobs} for place in (0.0, 1.0)]
+        for n in range(12):
+            decision = tuner.ask()
+            tuner.tell(decision.id, {o.name: o.value(rng.random()) for o in spec.objectives})
+            clock.wait(minutes=30)
+            values = ends[n % 2]
+            tuner.attach(values)
+            rows = {name: [x] * 3 for name, x in values.items()}
+            names = [o.name for o in spec.objectives]
+            means = [o.value(rng.random()) for o in spec.objectives]
+            tuner.warm_start({**rows, "metric": names, "value": means, "count": [8] * 3})
+            tuner.ask()
+        assert any("look" in event.payload for event in tuner._follower.read())
+    with open_journal(tmp_path / "a.db", read_only=True) as journal:
+        assert replay(journal, "shop").same

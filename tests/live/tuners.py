@@ -124,7 +124,7 @@ def play(tuner: tt.Tuner, clock: Clock, rounds: int, *, seed: int = 0, **wait: f
 def matrices(tuner: tt.Tuner) -> Moments:
     """V, b and log det of every objective, after all that was told."""
     learned = tuner._projection.learned
-    learned._place()
+    learned.policy.place(learned.deployed)
     learner = learned.policy.learner
     learner.absorb(learner.problem.all_criteria)
     found = []

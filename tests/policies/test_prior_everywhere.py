@@ -165,20 +165,24 @@ def world_of(problem: tt.Problem) -> tuple[Array, Callable[[Array], Array]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "name"), PLAYED)
 def test_a_run_pays_and_goes_on_from_its_snapshot_bit_for_bit(policy: str, name: str) -> None:
-    """Told nothing, 60 rounds cost less than staying put; then a restored policy is the same."""
+    """Told nothing, 60 rounds cost less than staying put; then a restored policy is the same.
+
+    24 rounds are enough of policies that look in every round.
+    """
     problem = PROBLEMS[name]
     start, losses = world_of(problem)
     rng = np.random.default_rng(5)
     made = POLICIES[policy](problem, start=start)
     assert made.learner.prior is not None
     excess = []
-    for _ in range(60):
+    rounds = 24 if policy in ("LinUCB", "Scalar") else 60
+    for _ in range(rounds):
         state = made.ask()
         problem.domain.check(state)
         excess.append(problem.weights @ (losses(state) - losses(start)))
         made.tell(losses(state) + 0.05 * rng.standard_normal(problem.criteria))
     assert np.mean(excess) < -0.05
-    assert np.mean(excess[30:]) < np.mean(excess[:30])
+    assert np.mean(excess[rounds // 2 :]) < np.mean(excess[: rounds // 2])
     assert made.learner.scales is not None
     assert not made.certificate.certified
     again = tt.restore(problem, made.snapshot())

@@ -18,7 +18,7 @@ from trimtab.errors import InvalidInput
 from trimtab.live import Spec
 from trimtab.policies import LazyPolicy, Told
 from trimtab.policies.registry import HOMES, POLICIES
-from trimtab.sweeps.describe.policies import check_policy, make_policy
+from trimtab.sweeps.describe.policies import make_policy, policy_faults
 
 SPEC = """
 name = "mine"
@@ -91,7 +91,7 @@ def test_it_is_restored_bit_for_bit() -> None:
 def test_it_is_swept() -> None:
     world = tt.worlds.quadratic(tt.Graph.complete(3), seed=1)
     settings = {"kind": "EveryHundred", "start": 0.5, "radius": 1.0}
-    check_policy(settings, "policies.mine")
+    assert policy_faults(settings, "policies.mine") == []
     assert isinstance(make_policy(settings, world, seed=1, horizon=10), EveryHundred)
 
 
@@ -103,8 +103,7 @@ def test_it_is_in_a_spec() -> None:
         Spec.parse(SPEC.replace("factor", "factr"))
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("registered")
+@pytest.mark.usefixtures("brief", "registered")
 def test_it_is_advised_on_and_the_doctor_shows_it(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(SPEC, encoding="utf-8")

@@ -130,9 +130,9 @@ class Bench:
             self.clock.wait(seconds=min(wait, max(end - self.clock.now.timestamp(), 0.001)))
 
     def rounds(self, count: int) -> None:
-        """So many more decisions."""
+        """More decisions, this many; `status` would learn anew at every step."""
         wanted = self.tuner.status().rounds + count
-        while self.tuner.status().rounds < wanted:
+        while self.tuner._projection.tuner_state.round < wanted:
             self.clock.wait(seconds=max(self.loop.step(), 0.001))
 
     @property

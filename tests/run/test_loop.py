@@ -41,9 +41,9 @@ def test_a_round_waits_for_its_window_and_its_delay(tmp_path: Path) -> None:
         assert it.source.asked[1].begin == window.end  # without gaps while nothing moves
 
 
-def test_a_hundred_rounds_are_played_as_by_hand(tmp_path: Path) -> None:
+def test_rounds_are_played_as_by_hand(tmp_path: Path) -> None:
     with bench(tmp_path, text=LEARNS) as it:
-        it.rounds(100)
+        it.rounds(50)
         status = it.tuner.status()
         assert status.moves > 0
         assert it.agree()

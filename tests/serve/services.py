@@ -94,6 +94,7 @@ def running(url: str, *, real_time: bool = False, **settings: Any) -> Iterator[R
         port = socket.getsockname()[1]
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0) as http:
+                http.get("/api/v1/none")  # routes are built once, by nobody else
                 yield Running(app, http, clock)
         finally:
             app.state.service.drain()

@@ -183,7 +183,7 @@ def test_a_spec_changes_what_may_change(served: Running) -> None:
     assert clash.status_code == 409
 
 
-def test_the_store_takes_so_many_tuners_and_no_more(tmp_path: Path) -> None:
+def test_the_store_takes_a_number_of_tuners_and_no_more(tmp_path: Path) -> None:
     with running(str(tmp_path / "a.db"), most_tuners=1) as served:
         assert served.post("/api/v1/tuners", {"spec": SPEC}).status_code == 201
         second = served.post("/api/v1/tuners", {"spec": SPEC.replace("shop", "bar")})

@@ -17,7 +17,7 @@ from tests.serve.services import Running, running
 from trimtab.serve.app import document_of
 
 load_all_checks()
-EXAMPLES = 15  # of each operation, that the document allows, and as many that it does not
+EXAMPLES = 8  # of each operation, that the document allows, and as many that it does not
 WANTED = CHECKS.get_by_names(
     [
         "not_a_server_error",

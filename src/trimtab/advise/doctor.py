@@ -22,7 +22,7 @@ from trimtab.theory.variants import Case
 
 MOST_KNOBS = 12  # of a spec that is rehearsed: more take too long
 NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of,
-ERRORS = 2.0  # nor within so many standard errors of it
+ERRORS = 2.0  # nor within this number of standard errors of it
 
 
 SCHEMA = "trimtab.doctor/1"

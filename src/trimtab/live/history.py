@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import history as journal
 from trimtab.live.state.decision import id_of
@@ -16,6 +15,7 @@ from trimtab.live.state.reducer import KINDS, spec_in
 from trimtab.live.state.tuner_state import State
 from trimtab.live.store.event import Event
 from trimtab.live.store.session import Read
+from trimtab.plain.faults import whole
 from trimtab.registry import suggestion
 
 SCHEMA = "trimtab.history/1"

@@ -18,7 +18,6 @@ from trimtab.live.clock import stamp, utc
 from trimtab.live.follower import Follower, Plan
 from trimtab.live.history import HistoryRow, Source
 from trimtab.live.planning import decide
-from trimtab.live.spec.faults import whole
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
@@ -26,14 +25,15 @@ from trimtab.live.state.decision import Decision, decision_of, number_of
 from trimtab.live.state.measurement import CONTROL, plain_metrics
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import recorded
+from trimtab.live.state.telling import Memory, Receipt, entries_of, known_of
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.database import Beside, Step
 from trimtab.live.store.event import Draft, Event, microseconds, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import MakeHandover, MakeRow, Read
-from trimtab.live.telling import Receipt, entries_of
 from trimtab.live.warm_start import rows_of
+from trimtab.plain.faults import whole
 
 if TYPE_CHECKING:  # loaded by those who ask for them: a tell, a pause or an order needs no numerics
     from trimtab.live.explain import Explanation
@@ -252,7 +252,7 @@ class Tuner:
             NotFound: there was no such decision.
             Conflict: something else was told before, and this is no correction.
         """
-        number, memory = number_of(self.name, decision_id), history.Memory()
+        number, memory = number_of(self.name, decision_id), Memory()
 
         def plan(tuner_state: TunerState, read: Read, now: int) -> list[Entry]:
             told = plain_metrics(tuner_state.spec, metrics, count)
@@ -263,7 +263,7 @@ class Tuner:
                     raise InvalidInput(f"arm = {arm!r}: " + (said or "give 'control', or leave it"))
                 told = {CONTROL + name: x for name, x in told.items()}
                 gone = [CONTROL + name for name in gone]
-            known = history.known(tuner_state, number, read, self.name, memory)
+            known = known_of(tuner_state, number, read, self.name, memory)
             return entries_of(known, told, gone, correct=correct, answers=arm is None)
 
         def receipt(events: tuple[Event, ...]) -> Receipt:
@@ -378,9 +378,7 @@ class Tuner:
         with self._follower.turn():
             self._follower.follow()
             number = self._number(decision_id)
-            known = history.known(
-                self._projection.tuner_state, number, self._follower.read, self.name
-            )
+            known = known_of(self._projection.tuner_state, number, self._follower.read, self.name)
             event = history.event(self._follower.read, number)
             look = event.payload.get("looked", number)
             source = history.event(self._follower.read, look) if look else None

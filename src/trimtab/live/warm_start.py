@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import real, shown
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.measurement import MOST, lesson_of
 from trimtab.live.store.event import Draft, canonical
+from trimtab.plain.faults import real, shown
 from trimtab.registry import suggestion
 
 CHUNK = 500  # states in one event

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from math import isfinite, isnan
 from typing import Any, Protocol
 
-from trimtab.live.spec.faults import shown
+from trimtab.plain.faults import shown
 from trimtab.run.faults import SourceFault
 
 Measurement = float | tuple[float, float]  # a mean, or a mean and its standard error

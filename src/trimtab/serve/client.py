@@ -18,9 +18,9 @@ from trimtab.live.explain import Explanation
 from trimtab.live.helping import Helping
 from trimtab.live.history import HistoryRow
 from trimtab.live.state.decision import Decision
+from trimtab.live.state.telling import Receipt
 from trimtab.live.status import Status
 from trimtab.live.store.faults import Damaged, Unavailable
-from trimtab.live.telling import Receipt
 
 TRIES = 5  # of a request that got no answer
 PAUSE = 0.1  # seconds before the second try; each later pause is twice as long

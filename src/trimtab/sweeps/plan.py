@@ -11,10 +11,11 @@ from typing import Any
 from trimtab import __version__
 from trimtab.arrays import whole
 from trimtab.errors import InvalidInput
+from trimtab.plain.faults import Fault, refuse
 from trimtab.sweeps.describe.functions import describe
-from trimtab.sweeps.describe.policies import check_policy
+from trimtab.sweeps.describe.policies import policy_faults
 from trimtab.sweeps.describe.settings import Settings, digest, expand, plain
-from trimtab.sweeps.describe.worlds import check_world
+from trimtab.sweeps.describe.worlds import world_faults
 from trimtab.sweeps.run import FORMAT, SweepRun
 
 Described = Mapping[str, Any] | Callable[..., Any]
@@ -112,8 +113,8 @@ def plan(
         if t > T:
             raise InvalidInput(f"checkpoints[{i}] = {t} is beyond the horizon, {T}")
     return Plan(
-        policies=_parts(policies, "policies", check_policy),
-        worlds=_parts(worlds, "worlds", check_world),
+        policies=_parts(policies, "policies", policy_faults),
+        worlds=_parts(worlds, "worlds", world_faults),
         seeds=tuple(each),
         horizon=T,
         checkpoints=tuple(at),
@@ -122,12 +123,13 @@ def plan(
 
 
 def _parts(
-    described: Mapping[str, Described], role: str, check: Callable[[Settings, str], None]
+    described: Mapping[str, Described], role: str, faults_of: Callable[[Settings, str], list[Fault]]
 ) -> dict[str, Entry]:
     """All policies or worlds by name, those that `each` stands for included."""
     if not isinstance(described, Mapping) or not described:
         raise InvalidInput(f"{role} = {described!r}; give a table of at least one, by name")
     parts: dict[str, Entry] = {}
+    faults: list[Fault] = []
     for name, value in described.items():
         where = f"{role}.{name}"
         if not isinstance(name, str) or not name:
@@ -139,9 +141,10 @@ def _parts(
                 raise InvalidInput(f"{where} = {value!r}; describe it by a table with a kind")
             expanded = expand(name, plain(value, where))
             for label, settings in expanded.items():
-                check(settings, f"{role}.{label}")
+                faults += faults_of(settings, f"{role}.{label}")
             found = {label: Entry(settings) for label, settings in expanded.items()}
         for label in found.keys() & parts.keys():
             raise InvalidInput(f"{role} has two of the name {label!r}; rename one")
         parts.update(found)
+    refuse(faults)
     return parts

@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.errors import InvalidInput
+from trimtab.plain.faults import Fault, refuse
+from trimtab.plain.tables import ANYTHING, Field, Table
 from trimtab.registry import suggestion
 from trimtab.sweeps.plan import Plan, plan
 
-KEYS = ("policies", "worlds", "seeds", "horizon", "checkpoints", "final_states", "baseline")
-NEEDED = ("policies", "worlds", "seeds", "horizon")
+SWEEP = Table(
+    {
+        "policies": Field(ANYTHING, "a table of policies, by name", required=True),
+        "worlds": Field(ANYTHING, "a table of worlds, by name", required=True),
+        "seeds": Field(ANYTHING, "how many seeds, or a list of them", required=True),
+        "horizon": Field(ANYTHING, "the number of rounds of a run", required=True),
+        "checkpoints": Field(ANYTHING, "rounds at which regret and movement are kept"),
+        "final_states": Field(ANYTHING, "whether the last state of every run is kept"),
+        "baseline": Field(ANYTHING, "the policy with which the others are compared"),
+    }
+)  # what the values may be is the matter of `plan`
 
 
 @dataclass(frozen=True)
@@ -38,12 +49,9 @@ def read_spec(path: str | os.PathLike[str], **instead: Any) -> SweepSpec:
         raise InvalidInput(f"{path} is not TOML: {error}") from None
     entries.update({key: value for key, value in instead.items() if value is not None})
     try:
-        for key in entries:
-            if key not in KEYS:
-                raise InvalidInput(f"{key} is no entry of a sweep; {suggestion(key, KEYS)}")
-        for key in NEEDED:
-            if key not in entries:
-                raise InvalidInput(f"{key} is missing; add it")
+        faults: list[Fault] = []
+        SWEEP.read(entries, "", faults)
+        refuse(faults)
         baseline = entries.pop("baseline", None)
         found = plan(**entries)
         if baseline is not None and baseline not in found.policies:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from math import inf, isfinite, nan
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -163,3 +165,26 @@ def test_arithmetic_is_that_of_floats(tree: Tree) -> None:
     rule = Constraint(rule=f"a > {text}", kind="signal")
     assert rule.sides(METRICS, {}) == (2.0, value())
     assert rule.holds(METRICS, {}) is (value() < 2.0)
+
+
+def test_what_a_rule_reads_has_one_name_whatever_was_interrupted() -> None:
+    rule = Constraint(rule="errors <= 2 * baseline", kind="guardrail")
+    name = rule.watched
+    for line in range(200):
+        left = line
+
+        def interrupt(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal left
+            left -= event == "line"
+            if left < 0:
+                raise KeyboardInterrupt
+            return interrupt
+
+        sys.settrace(interrupt)
+        try:
+            _ = rule.watched
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert rule.watched == name

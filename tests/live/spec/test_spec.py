@@ -21,8 +21,8 @@ from trimtab.arrays import Array
 from trimtab.live import BasisChoice, Duration, Knob, Objective, Spec, Stability, schema
 from trimtab.live.spec.schema import SPEC
 from trimtab.live.spec.spec import example
-from trimtab.live.spec.tables import Items, Named, Switch, Table
 from trimtab.model.domain import BoundBox
+from trimtab.plain.tables import Items, Named, Switch, Table
 
 ROOT = Path(__file__).parents[3]
 RECOMMENDER = ROOT / "examples" / "recommender.toml"

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trimtab as tt
+from tests.brief import shorten
 from tests.fuzzing import examples
 from trimtab.advise import simulation
 from trimtab.advise.doctor import report_on
@@ -203,7 +204,7 @@ NORMS = st.sampled_from([1e-6, 1, 1e6])
 RANGES = st.sampled_from([(-1e100, 1e100), (1e-100, 2e-100), (0, 1), (-1, 1e99)])
 
 
-@examples(0.02)
+@examples(0.01)
 @given(specs(), st.data())
 def test_doctor_on_extreme_specs(plain: dict[str, Any], data: st.DataObject) -> None:
     for objective in plain["objectives"].values():
@@ -217,6 +218,7 @@ def test_doctor_on_extreme_specs(plain: dict[str, Any], data: st.DataObject) -> 
         knob["stability"] = {"move_cost": data.draw(st.sampled_from([0, 1e-9, 1e9]))}
     spec = Spec.from_dict(plain)
     with pytest.MonkeyPatch.context() as patch:  # a few rounds are enough
+        shorten(patch)
         patch.setattr(simulation, "LEAST_ROUNDS", 2)
         patch.setattr(simulation, "ROUNDS", 2)
         patch.setattr(simulation, "STRATA", 2)

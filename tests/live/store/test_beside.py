@@ -11,12 +11,12 @@ import trimtab as tt
 from tests.live.store.journals import tell
 from tests.live.tuners import Clock, spec_with
 from trimtab.live import Decision
+from trimtab.live.state.telling import Receipt
 from trimtab.live.store.database import Beside, Row
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Taken
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.telling import Receipt
 
 TABLE = "CREATE TABLE answers (key TEXT PRIMARY KEY, body TEXT NOT NULL, at BIGINT NOT NULL)"
 

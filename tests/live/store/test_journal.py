@@ -23,10 +23,9 @@ from tests.live.store.journals import AT, tell, xs
 from tests.postgres import connect
 from trimtab.errors import Conflict, InvalidInput, NotFound
 from trimtab.live.store.database import STEPS, Execute
-from trimtab.live.store.event import GENESIS, Draft, Event, canonical
+from trimtab.live.store.event import GENESIS, Draft, Event, Head, canonical
 from trimtab.live.store.event_table import PAGE
 from trimtab.live.store.faults import Damaged, SnapshotIgnored, Unavailable
-from trimtab.live.store.head import Head
 from trimtab.live.store.journal import Chain, Journal
 from trimtab.live.store.opening import open_journal
 from trimtab.live.store.session import Session

@@ -17,7 +17,7 @@ from trimtab.live.spec.expression import (
     parse,
     run,
 )
-from trimtab.live.spec.faults import real
+from trimtab.plain.faults import real
 
 Kind = Literal["guardrail", "signal"]
 SAFETY = 0.975  # the confidence with which looks keep a guardrail
@@ -113,7 +113,7 @@ class Constraint:
     @property
     def watched(self) -> str:
         """What is read of it, as a text: rules that differ in the limit alone have the same."""
-        return repr((self._sign, self._sides[0]))
+        return f"{self._sign:+g} * ({' '.join(map(str, self._sides[0]))})"
 
     def reading(self, metrics: Mapping[str, float], baselines: Mapping[str, float]) -> float | None:
         """The number that must not be above the limit; None if it cannot be had."""

@@ -43,12 +43,18 @@ class Name:
     metric: str
     baseline: bool = False
 
+    def __str__(self) -> str:
+        return f"baseline({self.metric})" if self.baseline else self.metric
+
 
 @dataclass(frozen=True)
 class Apply:
     """Replaces the two topmost values by one."""
 
     sign: str  # one of + - * /
+
+    def __str__(self) -> str:
+        return self.sign
 
 
 Step = float | Name | Apply

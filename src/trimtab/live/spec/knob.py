@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.duration import Duration
-from trimtab.live.spec.faults import real
+from trimtab.plain.faults import real
 
 Scale = Literal["linear", "log", "integer"]
 LEAST_RANGE = 1e-9  # of the size of its ends: else the range has too few floats in it

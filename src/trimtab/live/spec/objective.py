@@ -7,8 +7,8 @@ from math import isnan, nan
 from typing import Any, Literal
 
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import real
 from trimtab.live.spec.knob import LEAST_RANGE
+from trimtab.plain.faults import real
 
 HOUR = "hour"  # the covariate that need not be told: it is the time of the tell
 Direction = Literal["minimise", "maximise"]
@@ -75,7 +75,7 @@ class Objective:
         x = real(value, self.name)
         if isnan(x):
             return nan
-        better, worse = self._ends
+        better, worse = self.ends
         loss = (x - better) / (worse - better)
         if not abs(loss) <= FARTHEST:
             raise InvalidInput(
@@ -87,11 +87,12 @@ class Objective:
 
     def value(self, loss: float) -> float:
         """The measurement that has this loss."""
-        better, worse = self._ends
+        better, worse = self.ends
         return better + loss * (worse - better)
 
     @property
-    def _ends(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
+        """The measurements whose losses are 0 and 1."""
         low_is_good = self.direction == "minimise"
         return (self.low, self.high) if low_is_good else (self.high, self.low)
 

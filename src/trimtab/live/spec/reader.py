@@ -12,12 +12,12 @@ from trimtab.live.spec.basis_and_policy import MOST_FEATURES, BasisChoice, Polic
 from trimtab.live.spec.connect.connection import faults_of, source_of, target_of, webhook_of
 from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.duration import Duration
-from trimtab.live.spec.faults import Fault, shown
 from trimtab.live.spec.knob import Knob, Stability
 from trimtab.live.spec.objective import Objective
 from trimtab.live.spec.schema import SPEC
-from trimtab.live.spec.shapes import REFUSED
-from trimtab.live.spec.tables import shown_key
+from trimtab.plain.faults import Fault, shown
+from trimtab.plain.shapes import REFUSED
+from trimtab.plain.tables import shown_key
 from trimtab.registry import suggestion
 
 LARGEST = 10_000_000  # bytes of a spec file

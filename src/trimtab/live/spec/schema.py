@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from trimtab.live.spec import duration
 from trimtab.live.spec.connect.layout import SOURCE, TARGET, WEBHOOK
 from trimtab.live.spec.expression import BASELINE
-from trimtab.live.spec.shapes import Choice, Either, Flag, Json, Number, Scalar, Text, Whole
-from trimtab.live.spec.tables import Field, Items, Named, Or, Switch, Table
+from trimtab.plain.shapes import Choice, Either, Flag, Json, Number, Scalar, Text, Whole
+from trimtab.plain.tables import Field, Items, Named, Or, Switch, Table, arguments
 
 PLAIN = r"[^\x00-\x1f\x7f\ud800-\udfff]"  # a character that can be printed
 FARTHEST = 2**53  # of a whole number: a float holds all of them exactly
@@ -138,7 +136,7 @@ CONSTRAINT = Table(
     }
 )
 
-GIVEN = {"self", "problem", "start", "seed", "prior", "radius", "reg"}  # not by a spec's options
+GIVEN = {"problem", "start", "seed", "prior", "radius", "reg"}  # not by a spec's options
 
 
 def own_policy(word: str) -> Table | None:
@@ -148,7 +146,7 @@ def own_policy(word: str) -> Table | None:
 
     if hasattr(policies, word) or word not in POLICIES or not is_told_losses(POLICIES[word]):
         return None
-    return _options_of(POLICIES[word], word, GIVEN)
+    return Table(arguments(POLICIES[word], item=Scalar(), given=GIVEN))
 
 
 def own_basis(word: str) -> Table | None:
@@ -158,14 +156,7 @@ def own_basis(word: str) -> Table | None:
 
     if hasattr(bases, word) or word not in BASES:
         return None
-    return _options_of(BASES[word], word, {"self"})
-
-
-def _options_of(kind: Any, word: str, given: set[str]) -> Table:
-    from inspect import signature
-
-    names = signature(kind).parameters.keys() - given
-    return Table({name: Field(Scalar(), f"an option of {word}") for name in sorted(names)})
+    return Table(arguments(BASES[word], item=Scalar()))
 
 
 BASIS = Switch(

@@ -18,10 +18,10 @@ from trimtab.live.spec.basis_and_policy import BasisChoice, PolicyChoice
 from trimtab.live.spec.connect.connection import Source, Target, Webhook
 from trimtab.live.spec.constraint import Constraint
 from trimtab.live.spec.duration import Duration
-from trimtab.live.spec.faults import Fault, refuse
 from trimtab.live.spec.knob import Knob
 from trimtab.live.spec.objective import HOUR, Objective
 from trimtab.live.spec.reader import beside, parts_of, tables_of, text_of
+from trimtab.plain.faults import Fault, refuse
 from trimtab.registry import suggestion
 
 if TYPE_CHECKING:  # the numerics are loaded by those who learn: not by a tell or a pause
@@ -160,7 +160,7 @@ class Spec:
             **connections,
         }
 
-    @property
+    @cached_property
     def covariates(self) -> list[str]:
         """The covariates that are told, of all objectives, each once."""
         names = dict.fromkeys(name for each in self.objectives for name in each.covariates)

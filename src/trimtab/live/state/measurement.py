@@ -8,9 +8,9 @@ from numbers import Integral
 from typing import Any
 
 from trimtab.errors import InvalidInput
-from trimtab.live.spec.faults import real, shown
 from trimtab.live.spec.objective import Objective
 from trimtab.live.spec.spec import Spec
+from trimtab.plain.faults import real, shown
 from trimtab.registry import suggestion
 
 MOST = 10**9  # rounds that one measurement may stand for

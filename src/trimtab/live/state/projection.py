@@ -22,7 +22,7 @@ from trimtab.live.store.snapshot_table import Snapshot
 if TYPE_CHECKING:  # loaded by who wants to know what was learned
     from trimtab.live.state.learning.learned import Learned
 
-FORMAT = 6  # of snapshots; another one is not used, and events are replayed instead
+FORMAT = 7  # of snapshots; another one is not used, and events are replayed instead
 UNUSABLE = (InvalidInput, ValueError, KeyError, TypeError)  # what a snapshot may lead to
 # What an event that no tuner has written may lead to.
 FOREIGN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)

@@ -30,7 +30,7 @@ from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
 from trimtab.live.state.control import learnable, revised
 from trimtab.live.state.guards import reach
-from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Respec
+from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Reach, Respec
 from trimtab.live.state.measurement import CONTROL, Plain, measured_loss, rounds_of
 from trimtab.live.state.tuner_state import (
     KEPT,
@@ -76,7 +76,10 @@ class Reading:
         if self.values is None or self.written is None:
             return losses
         pairs = zip(self.written.objectives, self.values.objectives, losses, strict=True)
-        return [measured_loss(mine, its.value(y)) for its, mine, y in pairs]
+        return [
+            y if its.ends == mine.ends else measured_loss(mine, its.value(y))  # to the last bit
+            for its, mine, y in pairs
+        ]
 
 
 def spec_in(payload: Mapping[str, Any]) -> Spec:
@@ -136,8 +139,11 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
         case "decide":
             return _decide(tuner_state, event)
         case "warm":
-            rows = payload["rows"]
-            return [Learn(state, reading.losses(losses), counts) for state, losses, counts in rows]
+            within = _next_reach(tuner_state)
+            return [
+                Learn(state, reading.losses(losses), counts, within)
+                for state, losses, counts in payload["rows"]
+            ]
         case "attach":
             return _attach(tuner_state, payload["state"], event.number)
         case "override":
@@ -246,7 +252,12 @@ def _await(tuner_state: TunerState) -> list[Lesson]:
     epoch = tuner_state.epochs[last.epoch]
     left = tuner_state.now if epoch.left_at is None else epoch.left_at
     last.awaited = left >= epoch.steady_at and last.round >= epoch.steady_round
-    return [Await(epoch.state)] if last.awaited else []
+    return [Await(epoch.state, _next_reach(tuner_state))] if last.awaited else []
+
+
+def _next_reach(tuner_state: TunerState) -> Reach:
+    """What the knobs can be at the next decision."""
+    return reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
 
 
 def _attach(tuner_state: TunerState, state: State, number: int) -> list[Lesson]:
@@ -287,7 +298,8 @@ def _let_go(tuner_state: TunerState) -> list[Lesson]:
         if trial.awaited:
             state = tuner_state.epochs[trial.epoch].state
             counts = [int(each.name not in trial.told) for each in tuner_state.spec.objectives]
-            lessons.append(Learn(state, [nan] * m, counts, counted=trial.rounds))
+            within = _next_reach(tuner_state)
+            lessons.append(Learn(state, [nan] * m, counts, within, trial.rounds))
         if tuner_state.clients.get(client_key(trial.client)) == number:
             del tuner_state.clients[client_key(trial.client)]
     oldest = next(iter(tuner_state.trials.values())).epoch
@@ -331,7 +343,7 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
     if steady:
         losses, counts, covaried = learnable(tuner_state, trial, state, fresh, measured)
         guardrails.credit(tuner_state, state, losses, counts)
-        within = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
+        within = _next_reach(tuner_state)
         lessons.append(Learn(state, losses, counts, within, trial.rounds, covaried))
         lessons += revised(tuner_state, covaried)
         trial.rounds = max(trial.rounds, rounds_of(losses, counts))

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from trimtab.live.store.event import Event
-from trimtab.live.store.head import Head
+from trimtab.live.store.event import Event, Head
 
 FORMAT = 3  # of the tables, of the payload's text, of the digests, and of what events mean
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trimtab.live.store.database import Beside, Execute
-from trimtab.live.store.event import GENESIS, Event, microseconds, unsealed
+from trimtab.live.store.event import GENESIS, Event, Head, head_of, microseconds, unsealed
 from trimtab.live.store.faults import Damaged, Taken
-from trimtab.live.store.head import Head, head_of
 
 PAGE = 500  # events read at a time
 COLUMNS = "number, kind, at, key, payload, digest"

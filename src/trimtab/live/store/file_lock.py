@@ -3,20 +3,31 @@
 A file is opened for one turn and closed at its end, so nothing stays open between two calls, and a
 `with` on the file releases the lock whatever happens: closing it is one step that no interrupt can
 split. Nobody polls. Who must wait has a thread that waits in the kernel.
+
+In the file of a lock stands the last acknowledged event, outside the database. A database whose
+end was cut off may look like a whole one of an earlier time, and the note tells them apart. It is
+written after the commit and before the acknowledgement, and not forced to the disk: after a power
+failure it may be old, or gone, but it never knows more than the database.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import struct
 import threading
 import time
+import zlib
 from io import FileIO
 from pathlib import Path
+from typing import NamedTuple
 from weakref import WeakSet
 
 from trimtab.live.store.faults import Unavailable
 
+_NOTE = struct.Struct(">8sqq32s")
+_SUM = struct.Struct(">I")
+_MAGIC = b"trimtab1"
 _files: WeakSet[FileIO] = WeakSet()  # a forked child closes its copies: they would keep a lock
 
 
@@ -91,3 +102,27 @@ def _forsake() -> None:
 
 
 os.register_at_fork(after_in_child=_forsake)
+
+
+class LastAck(NamedTuple):
+    """The event that was last in the store, of all tuners, at the last acknowledgement."""
+
+    tuner: int  # its id in the store
+    number: int
+    digest: bytes
+
+
+def write_ack(file: int, last_ack: LastAck) -> None:
+    """Replace the note in the file."""
+    note = _NOTE.pack(_MAGIC, *last_ack)
+    os.pwrite(file, note + _SUM.pack(zlib.crc32(note)), 0)
+
+
+def read_ack(file: int) -> LastAck | None:
+    """The note in the file, or None if there is none, or one that was not written whole."""
+    content = os.pread(file, _NOTE.size + _SUM.size, 0)
+    note, check = content[: _NOTE.size], content[_NOTE.size :]
+    if len(content) < _NOTE.size + _SUM.size or _SUM.pack(zlib.crc32(note)) != check:
+        return None
+    magic, *rest = _NOTE.unpack(note)
+    return LastAck(*rest) if magic == _MAGIC else None

@@ -17,11 +17,19 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from trimtab.errors import InvalidInput, NotFound
-from trimtab.live.store import head, session, snapshot_table
+from trimtab.live.store import session, snapshot_table
 from trimtab.live.store.database import FORMAT, Database, Execute, Row
-from trimtab.live.store.event import GENESIS, Draft, Event, word
+from trimtab.live.store.event import (
+    GENESIS,
+    HEAD_COLUMNS,
+    Draft,
+    Event,
+    Head,
+    first_head,
+    head_of,
+    word,
+)
 from trimtab.live.store.faults import Damaged
-from trimtab.live.store.head import Head
 from trimtab.live.store.session import MakeHandover, MakeRow, Place, Session, rows_beside, sealed
 from trimtab.live.store.snapshot_table import Snapshot
 
@@ -73,16 +81,16 @@ class Journal:
         If it is not found by its name all rows are read and verified, so that a tuner whose name
         was changed by a flipped bit is not missed.
         """
-        sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners WHERE name = ?"
+        sql = f"SELECT {HEAD_COLUMNS} FROM trimtab_tuners WHERE name = ?"
         if rows := self._query(sql, word(tuner, "tuner")):
-            found = [head.head_of(row, self._database.name) for row in rows]
+            found = [head_of(row, self._database.name) for row in rows]
             return found[0]  # there is one: another of this name would have a broken seal
         return next((head for head in self._heads(self._query) if head.tuner == tuner), None)
 
     def _heads(self, execute: Execute) -> list[Head]:
         name, counted = self._database.name, execute("SELECT tuners FROM trimtab_format")
-        sql = f"SELECT {head.COLUMNS} FROM trimtab_tuners ORDER BY id"
-        heads = [head.head_of(row, name) for row in execute(sql)]
+        sql = f"SELECT {HEAD_COLUMNS} FROM trimtab_tuners ORDER BY id"
+        heads = [head_of(row, name) for row in execute(sql)]
         if len(counted) != 1 or not isinstance(counted[0][0], int):
             raise Damaged(f"{name}: the number of tuners cannot be read; {REMEDY}")
         if len(heads) < counted[0][0]:  # there may be more: they were made since
@@ -97,8 +105,8 @@ class Journal:
         for each in heads:
             if each.tuner == tuner:
                 return each
-        new = head.first(1 + max((each.id for each in heads), default=0), tuner)
-        sql = f"INSERT INTO trimtab_tuners ({head.COLUMNS}) VALUES (?, ?, ?, ?, ?)"
+        new = first_head(1 + max((each.id for each in heads), default=0), tuner)
+        sql = f"INSERT INTO trimtab_tuners ({HEAD_COLUMNS}) VALUES (?, ?, ?, ?, ?)"
         execute(sql, new.id, new.tuner, new.events, new.digest, new.seal)
         execute("UPDATE trimtab_format SET tuners = tuners + 1")
         return new
@@ -160,13 +168,13 @@ class Journal:
 
         def alone(execute: Execute) -> T:
             database = self._database
-            locked = f"SELECT {head.COLUMNS} FROM trimtab_tuners WHERE id = ?{database.row_lock}"
+            locked = f"SELECT {HEAD_COLUMNS} FROM trimtab_tuners WHERE id = ?{database.row_lock}"
             known = self._ids.get(tuner)
             rows = execute(locked, known) if known is not None else []
             if not rows:
                 id = self._begin(execute, tuner).id
                 rows = execute(locked, id)
-            mine = head.head_of(rows[0], database.name)
+            mine = head_of(rows[0], database.name)
             return work(Session(execute, mine, name=database.name, step=database.step))
 
         self.refuse_forked()

@@ -19,10 +19,9 @@ from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store import event_table
 from trimtab.live.store.address import Address
 from trimtab.live.store.database import FORMAT, PATIENCE, Beside, Execute, Row, Step
-from trimtab.live.store.event import Event
+from trimtab.live.store.event import Event, Head
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.fork import keep_from_children
-from trimtab.live.store.head import Head
 
 T = TypeVar("T")
 

@@ -8,9 +8,8 @@ from typing import Protocol
 from trimtab.errors import Conflict, InvalidInput
 from trimtab.live.store import event_table, snapshot_table
 from trimtab.live.store.database import Beside, Execute, Step
-from trimtab.live.store.event import Draft, Event
+from trimtab.live.store.event import Draft, Event, Head
 from trimtab.live.store.faults import Damaged
-from trimtab.live.store.head import Head
 from trimtab.live.store.snapshot_table import Snapshot
 
 # What to write with events, when these are known: a row of another table; what a look has learned.

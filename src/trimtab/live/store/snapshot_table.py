@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from trimtab.errors import InvalidInput
 from trimtab.live.store.database import Beside, Execute
-from trimtab.live.store.event import Event
+from trimtab.live.store.event import Event, Head
 from trimtab.live.store.event_table import digest_of
 from trimtab.live.store.faults import SnapshotIgnored
-from trimtab.live.store.head import Head
 
 HANDED = 0  # instead of a number: the one row of a tuner that hands over what a look has learned
 

@@ -30,12 +30,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trimtab.errors import InvalidInput, NotFound
-from trimtab.live.store import event_table, last_ack
+from trimtab.live.store import event_table
 from trimtab.live.store.database import FORMAT, PATIENCE, Beside, Execute, Row, Step
-from trimtab.live.store.event import Event
+from trimtab.live.store.event import Event, Head
 from trimtab.live.store.faults import Damaged, Unavailable
-from trimtab.live.store.file_lock import opened, queue_up, same
-from trimtab.live.store.head import Head
+from trimtab.live.store.file_lock import LastAck, opened, queue_up, read_ack, same, write_ack
 
 T = TypeVar("T")
 
@@ -94,7 +93,7 @@ class SqliteDatabase:
         self._path = path
         self._timeout = timeout
         self._read_only = read_only
-        self._moved: last_ack.LastAck | None = None
+        self._moved: LastAck | None = None
         if not path.exists():
             raise NotFound(f"there is no journal {path}")
         refuse_links(path)
@@ -153,7 +152,7 @@ class SqliteDatabase:
                 self.step("before commit")
             self.step("after commit")
             if self._moved is not None:
-                last_ack.write(lock.fileno(), self._moved)
+                write_ack(lock.fileno(), self._moved)
             return given
 
     @contextmanager
@@ -174,7 +173,7 @@ class SqliteDatabase:
         """Run a statement of a transaction; the last event appended is noted after the commit."""
         rows = self._execute(sql, *values)
         if sql == event_table.MOVE and rows:
-            self._moved = last_ack.LastAck(rows[0][0], values[0], values[1])
+            self._moved = LastAck(rows[0][0], values[0], values[1])
         return rows
 
     def advance(
@@ -227,7 +226,7 @@ class SqliteDatabase:
         except Damaged as error:
             return str(error).removeprefix(f"{self.name}: ")
 
-    def _lost(self, seen: last_ack.LastAck | None) -> str | None:
+    def _lost(self, seen: LastAck | None) -> str | None:
         """That the event which was acknowledged last is not there, if so."""
         if seen is None:
             return None
@@ -357,14 +356,14 @@ def has_log(path: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
-def noted(path: Path) -> last_ack.LastAck | None:
+def noted(path: Path) -> LastAck | None:
     """The last acknowledged event, as far as it is known outside the database."""
     try:
         file = os.open(beside(path, "lock"), os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        return last_ack.read(file)
+        return read_ack(file)
     finally:
         os.close(file)
 

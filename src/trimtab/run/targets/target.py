@@ -8,7 +8,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Any, Protocol
 
-from trimtab.live.spec.faults import shown
+from trimtab.plain.faults import shown
 from trimtab.run.faults import TargetFault
 
 Values = Mapping[str, float]

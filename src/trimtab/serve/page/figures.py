@@ -13,7 +13,7 @@ from trimtab.plot.report import sections_of
 
 SECONDS = 2.0  # between two makings for one tuner, at least
 SHARE = 10.0  # a figure stays for at least this number of times the CPU time that it took,
-LONGEST = 20.0  # but not longer than so many seconds if there is something new
+LONGEST = 20.0  # seconds, the longest that new figures are waited for
 MOST = 64  # tuners whose views are kept
 ELSEWHERE = ("now",)  # the page itself shows it, always fresh
 

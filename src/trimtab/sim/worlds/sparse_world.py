@@ -103,7 +103,7 @@ def sparse(
 
 
 def _regular(k: int, degree: int, seed: int) -> Graph:
-    """A random graph in which every knob has as many neighbours."""
+    """A random graph in which every knob has the same number of neighbours."""
     import networkx as nx
 
     if degree >= k or k * degree % 2:

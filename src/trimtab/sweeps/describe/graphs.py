@@ -52,7 +52,7 @@ def grid(rows: int, columns: int) -> Graph:
 
 
 def regular(knobs: int, degree: int, seed: int = 0) -> Graph:
-    """A random graph in which every knob has as many neighbours.
+    """A random graph in which every knob has the same number of neighbours.
 
     >>> {regular(8, 3).scope(j).size for j in range(8)}
     {4}

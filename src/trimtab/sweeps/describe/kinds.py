@@ -6,39 +6,30 @@ nothing that Python would not say in the same words.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from trimtab.errors import InvalidInput
-from trimtab.registry import Registry, suggestion
+from trimtab.plain.faults import Fault
+from trimtab.plain.tables import ANYTHING, Field, Or, Switch, WithFields, arguments
+from trimtab.registry import Registry
 from trimtab.sweeps.describe.settings import Settings
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Something that a table can describe."""
+    """Something that a table can describe: its keys are the arguments of what makes it."""
 
     make: Callable[..., Any]
     parts: Mapping[str, Kinds] = field(default_factory=dict)  # options that are tables themselves
     filled: frozenset[str] = frozenset()  # options that nobody needs to give
 
     @cached_property
-    def options(self) -> frozenset[str]:
-        """The names of all options."""
-        return frozenset(p.name for p in self._parameters if p.kind is not p.VAR_KEYWORD)
-
-    @cached_property
-    def required(self) -> frozenset[str]:
-        """The options that have no default."""
-        named = (p for p in self._parameters if p.kind is not p.VAR_KEYWORD)
-        return frozenset(p.name for p in named if p.default is p.empty) - self.filled
-
-    @property
-    def _parameters(self) -> list[inspect.Parameter]:
-        return list(inspect.signature(self.make).parameters.values())
+    def fields(self) -> Mapping[str, Field]:
+        """The options; their values are checked by what is made of them."""
+        shapes = {key: Or(ANYTHING, shape_of(kinds)) for key, kinds in self.parts.items()}
+        return arguments(self.make, shapes=shapes, filled=self.filled)
 
 
 Kinds = Mapping[str, Kind]
@@ -68,41 +59,21 @@ class Listed(Mapping[str, Kind]):
         return len(self._registry) + len(self._beside)
 
 
-def kind_of(settings: Any, kinds: Kinds, where: str) -> tuple[str, Kind]:
-    """The kind that the settings name; where there is only one, they need not."""
-    if not isinstance(settings, dict):
-        raise InvalidInput(
-            f"{where} = {settings!r}; describe it by a table with a kind (known: "
-            f"{', '.join(sorted(kinds))})"
-        )
-    only = next(iter(kinds)) if len(kinds) == 1 else None
-    name = settings.get("kind", only)
-    if name is None:
-        raise InvalidInput(f"{where} has no kind; choose one of {', '.join(sorted(kinds))}")
-    if not isinstance(name, str) or name not in kinds:
-        raise InvalidInput(f"{where}.kind = {name!r} is unknown; {suggestion(name, kinds)}")
-    return name, kinds[name]
+def shape_of(kinds: Mapping[str, WithFields]) -> Switch:
+    """The tables that describe one of the kinds; where there is only one, they need not name it."""
+    return Switch("kind", "what it describes", kinds, needed=len(kinds) > 1)
 
 
-def check(settings: Any, kinds: Kinds, where: str, *, also: frozenset[str] = frozenset()) -> None:
-    """Refuse settings of an unknown kind, with an unknown option or without one they need."""
-    name, kind = kind_of(settings, kinds, where)
-    known = kind.options | also
-    for key, value in settings.items():
-        if key != "kind" and key not in known:
-            raise InvalidInput(
-                f"{where}.{key} is no option of {name}; {suggestion(key, known | {'kind'})}"
-            )
-        if key in kind.parts and isinstance(value, dict):
-            check(value, kind.parts[key], f"{where}.{key}")
-    missing = sorted(kind.required - settings.keys())
-    if missing:
-        raise InvalidInput(f"{where} lacks {', '.join(missing)}, which {name} needs; add it")
+def faults_of(settings: Any, kinds: Mapping[str, WithFields], where: str) -> list[Fault]:
+    """What is wrong with a table: an unknown kind, an unknown option, or one that is missing."""
+    faults: list[Fault] = []
+    shape_of(kinds).read(settings, where, faults)
+    return faults
 
 
 def make(settings: Settings, kinds: Kinds, **filled: Any) -> Any:
     """What checked settings describe; options they leave open are filled in where they exist."""
-    _, kind = kind_of(settings, kinds, "settings")
+    kind = kinds[settings.get("kind", next(iter(kinds)))]
     given = {
         key: make(value, kind.parts[key])
         if key in kind.parts and isinstance(value, dict)
@@ -110,5 +81,5 @@ def make(settings: Settings, kinds: Kinds, **filled: Any) -> Any:
         for key, value in settings.items()
         if key != "kind"
     }
-    fill = {key: value for key, value in filled.items() if key in kind.options}
+    fill = {key: value for key, value in filled.items() if key in kind.fields}
     return kind.make(**{**fill, **given})

@@ -12,6 +12,7 @@ Beside the arguments of the policy's class a description may say
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -21,12 +22,14 @@ from trimtab import policies
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence
+from trimtab.plain.faults import Fault
+from trimtab.plain.shapes import REFUSED, Choice
+from trimtab.plain.tables import ANYTHING, Field, Table
 from trimtab.policies import GradientPolicy, LazyPolicy, Policy, binary
 from trimtab.policies.registry import POLICIES, is_told_gradients
 from trimtab.policies.wrapper import is_inner
-from trimtab.registry import suggestion
 from trimtab.sim.worlds import Adversarial, Drifting, World
-from trimtab.sweeps.describe.kinds import Kind, Kinds, Listed, check, kind_of
+from trimtab.sweeps.describe.kinds import Kind, Kinds, Listed, faults_of
 from trimtab.sweeps.describe.settings import Settings
 from trimtab.sweeps.describe.worlds import AnyWorld
 
@@ -50,31 +53,48 @@ def _lazy() -> dict[str, type[LazyPolicy]]:
 FIRST = {"problem", "domain"}  # the argument that is always the world's
 
 
-def check_policy(settings: Settings, where: str) -> None:
-    """Refuse a description that names what does not exist."""
-    name, kind = kind_of(settings, KINDS, where)
-    for key in sorted(FIRST & settings.keys()):
-        raise InvalidInput(f"{where}.{key} is the world's; leave it out")
-    also = frozenset() if is_told_gradients(POLICIES[name]) else frozenset({"binary"})
-    if "then" in kind.options:  # options of the policy inside are passed on to it
-        default = signature(kind.make).parameters["then"].default
-        if default is None:  # it depends on what is believed of the losses
-            paper = "radius" in settings
-            default = policies.LazyGraphLinUCB if paper else policies.SteadyGraphLinUCB
-        then = settings.get("then", default.__name__)
-        lazy = _lazy()
-        if then not in lazy:
-            raise InvalidInput(f"{where}.then = {then!r} is unknown; {suggestion(then, lazy)}")
-        also |= KINDS[then].options - FIRST
-    check(settings, {name: kind}, where, also=also)
+def policy_faults(settings: Settings, where: str) -> list[Fault]:
+    """What is wrong with the description of a policy."""
+    name = settings.get("kind")
+    if not isinstance(name, str) or name not in KINDS:
+        return faults_of(settings, KINDS, where)
+    kind = KINDS[name]
+    faults = [
+        Fault(f"{where}.{key}", ": it is the world's; leave it out")
+        for key in sorted(FIRST & settings.keys())
+    ]
+    fields = dict(kind.fields)
+    if not is_told_gradients(POLICIES[name]):
+        fields["binary"] = Field(ANYTHING, "whether every knob is a switch")
+    if "then" in fields:  # options of the policy inside are passed on to it
+        then = Choice(tuple(_lazy())).read(_inside(settings, kind), f"{where}.then", faults)
+        if then is REFUSED:
+            return faults
+        inside = KINDS[then].fields.items()
+        passed = {key: replace(each, required=False) for key, each in inside if key not in FIRST}
+        fields = {**passed, **fields}
+    faults += faults_of(settings, {name: Table(fields)}, where)
     radius = settings.get("radius")
     if name == policies.ScalarLinUCB.__name__ and isinstance(radius, dict):
-        for key in ("sigma", "norm"):
-            if radius[key] == "world":
-                raise InvalidInput(
-                    f"{where}.radius.{key} = 'world' has an entry per objective, and {name} sees "
-                    "only their sum; give the number of the total"
-                )
+        faults += [
+            Fault(
+                f"{where}.radius.{key}",
+                f" = 'world': it has an entry per objective, and {name} sees only their sum; give "
+                "the number of the total",
+            )
+            for key in ("sigma", "norm")
+            if radius.get(key) == "world"
+        ]
+    return faults
+
+
+def _inside(settings: Settings, kind: Kind) -> Any:
+    """The name of the policy that the described one has inside."""
+    default = signature(kind.make).parameters["then"].default
+    if default is None:  # it depends on what is believed of the losses
+        paper = "radius" in settings
+        default = policies.LazyGraphLinUCB if paper else policies.SteadyGraphLinUCB
+    return settings.get("then", default.__name__)
 
 
 def make_policy(
@@ -92,7 +112,7 @@ def make_policy(
     kind = KINDS[settings["kind"]]
     options = {"seed": seed, **settings}
     options = {
-        key: value for key, value in options.items() if key in kind.options or key in settings
+        key: value for key, value in options.items() if key in kind.fields or key in settings
     }
     del options["kind"]
     if is_told_gradients(policy):

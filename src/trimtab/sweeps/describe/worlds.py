@@ -10,12 +10,13 @@ from typing import Any
 from trimtab.model.bases.registry import BASES as BASIS_LIST
 from trimtab.model.domain import Balls, Box, Simplex
 from trimtab.model.graph import Graph
+from trimtab.plain.faults import Fault
 from trimtab.sim import worlds
 from trimtab.sim.recommender import recommender
 from trimtab.sim.worlds import Adversarial, Drifting, World
 from trimtab.sim.worlds.registry import WORLDS as WORLD_LIST
 from trimtab.sweeps.describe import graphs
-from trimtab.sweeps.describe.kinds import Kind, Kinds, Listed, check, make
+from trimtab.sweeps.describe.kinds import Kind, Kinds, Listed, faults_of, make
 from trimtab.sweeps.describe.settings import Settings, text
 
 AnyWorld = World | Drifting | Adversarial
@@ -85,12 +86,13 @@ WORLDS: Kinds = Listed(
 )
 
 
-def check_world(settings: Settings, where: str) -> None:
-    """Refuse a description that names what does not exist."""
-    check(settings, WORLDS, where)
-    if settings["kind"] == "drifting":
-        seeded = {name: kind for name, kind in WORLDS.items() if "seed" in kind.options}
-        check(settings["of"], seeded, f"{where}.of")
+def world_faults(settings: Settings, where: str) -> list[Fault]:
+    """What is wrong with the description of a world."""
+    faults = faults_of(settings, WORLDS, where)
+    if not faults and settings["kind"] == "drifting":
+        seeded = {name: kind for name, kind in WORLDS.items() if "seed" in kind.fields}
+        faults = faults_of(settings["of"], seeded, f"{where}.of")
+    return faults
 
 
 def make_world(settings: Settings, *, seed: int) -> AnyWorld:

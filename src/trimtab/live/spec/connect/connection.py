@@ -10,13 +10,13 @@ from typing import Any
 from trimtab.live.spec.connect.environment import references
 from trimtab.live.spec.connect.layout import EVENTS
 from trimtab.live.spec.duration import Duration
-from trimtab.live.spec.faults import Fault
+from trimtab.plain.faults import Fault
 from trimtab.registry import suggestion
 
 MINUTE = Duration(1, "m")
 TEN_SECONDS = Duration(10, "s")
 TIMES = ("window", "delay", "patience", "max_age", "timeout", "step")
-PASSWORD = re.compile(r"://[^/?#\s]*:([^/?#\s]+)@")
+PASSWORD = re.compile(r"://[^/?#\s@]*?:(?!\d+[/?#])(\S+)@")  # any characters; no port and path
 PRIVATE = re.compile(r"auth|token|key|secret|cookie|password", re.IGNORECASE)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trimtab.live.spec import duration
-from trimtab.live.spec.shapes import Choice, Text, Whole
-from trimtab.live.spec.tables import Field, Items, Named, Switch, Table
+from trimtab.plain.shapes import Choice, Text, Whole
+from trimtab.plain.tables import Field, Items, Named, Switch, Table
 
 LINE = r"[^\x00-\x1f\x7f\ud800-\udfff]"  # a character of one line
 TEXT = r"[^\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"  # the same, or a line break

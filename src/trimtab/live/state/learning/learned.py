@@ -19,6 +19,7 @@ from trimtab.live.state.learning.lessons import (
     Drop,
     Learn,
     Lesson,
+    Reach,
     Record,
     Respec,
     Revise,
@@ -75,10 +76,10 @@ class Learned:
     def _apply(self, lesson: Lesson) -> None:
         match lesson:
             case Learn():
-                self._place()
+                self._place(lesson.reach)
                 self._learn(lesson)
             case Await():
-                self._place()
+                self._place(lesson.reach)
                 self._tell(None, lesson.state, 1, self._constrained())
             case Deploy():
                 self.deployed = lesson.state
@@ -102,13 +103,14 @@ class Learned:
             self._apply(each.revised(lesson.effects) if isinstance(each, Learn) else each)
         self.goal, self.look, self.deployed = goal, look, deployed
 
-    def _place(self) -> None:
+    def _place(self, reach: Reach) -> None:
+        """Put the policy where the system is, and tell it how far the system can go from there."""
         if self.policy.ask().tolist() != self.deployed:
             self.policy.place(self.deployed)
+        if self.policy.learner.prior is not None:
+            self.policy.within(*reach)
 
     def _learn(self, lesson: Learn) -> None:
-        if lesson.reach is not None and self.policy.learner.prior is not None:
-            self.policy.within(*lesson.reach)
         admissible = self._constrained()
         with self.policy.learner.counted(lesson.counted):
             losses, counts = np.array(lesson.losses), np.array(lesson.counts, np.int64)

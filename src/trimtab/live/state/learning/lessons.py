@@ -13,6 +13,9 @@ from trimtab.live.state.tuner_state import State
 MOST = 1000  # lessons on record
 
 
+Reach = tuple[State, State]  # what the knobs can be at the next decision: lowest, highest
+
+
 @dataclass(frozen=True, slots=True)
 class Covaried:
     """A loss as it came, with what its covariates were."""
@@ -33,7 +36,7 @@ class Learn:
     state: State
     losses: list[float]  # (m,) NaN where none was observed
     counts: list[int]  # (m,) of how many rounds each is the mean
-    reach: tuple[State, State] | None = None  # what the knobs can be at the next decision
+    reach: Reach
     counted: int = 0  # rounds of them that the policy's clock has from an earlier lesson
     covaried: tuple[Covaried, ...] = ()  # of the losses from which covariates were taken out
 
@@ -57,6 +60,7 @@ class Await:
     """A round was played at a state; its losses come later."""
 
     state: State
+    reach: Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +148,11 @@ def _plain(lesson: Learn | Await | Deploy) -> list[Any]:
 
 
 def _from_plain(kind: str, content: dict[str, Any]) -> Learn | Await | Deploy:
-    if kind == "Learn":
-        content |= {
-            "losses": [nan if y is None else y for y in content["losses"]],
-            "reach": None if content["reach"] is None else tuple(content["reach"]),
-            "covaried": tuple(Covaried(**each) for each in content["covaried"]),
-        }
-        return Learn(**content)
-    return Await(**content) if kind == "Await" else Deploy(**content)
+    if kind == "Deploy":
+        return Deploy(**content)
+    content["reach"] = tuple(content["reach"])
+    if kind == "Await":
+        return Await(**content)
+    content["losses"] = [nan if y is None else y for y in content["losses"]]
+    content["covaried"] = tuple(Covaried(**each) for each in content["covaried"])
+    return Learn(**content)

@@ -1,4 +1,4 @@
-"""Lists and tables of a spec: shapes that are made of other shapes.
+"""Lists and tables: shapes that are made of other shapes.
 
 What is wrong in one place does not keep the rest from being read: a table comes back without the
 entries that were refused, a list with `REFUSED` in their places. Whether all is well only the
@@ -8,13 +8,15 @@ faults tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from trimtab.live.spec.faults import Fault, shown
-from trimtab.live.spec.shapes import REFUSED, Choice, Json, Shape, Text, refused
+from trimtab.plain.faults import Fault, shown
+from trimtab.plain.shapes import REFUSED, Anything, Choice, Json, Shape, Text, refused
 from trimtab.registry import suggestion
+
+ANYTHING = Anything()
 
 
 def _whole(shape: Shape, value: Any, path: str, faults: list[Fault]) -> Any:
@@ -130,21 +132,63 @@ class Table:
         }
 
 
+class WithFields(Protocol):
+    """A table by its keys; nothing else of it is asked for."""
+
+    @property
+    def fields(self) -> Mapping[str, Field]:
+        """Every key."""
+
+
+def arguments(
+    make: Callable[..., Any],
+    *,
+    item: Shape = ANYTHING,
+    shapes: Mapping[str, Shape] | None = None,
+    given: Collection[str] = (),
+    filled: Collection[str] = (),
+) -> dict[str, Field]:
+    """The arguments of a function or class as keys of a table; what has no default is required.
+
+    >>> arguments(pow, filled={"base"}).keys(), arguments(pow)["exp"].required
+    (dict_keys(['base', 'exp', 'mod']), True)
+
+    Args:
+        make: the function or class.
+        item: the shape of an argument.
+        shapes: those of some others, by name.
+        given: arguments that are no keys.
+        filled: arguments that nobody needs to give.
+    """
+    from inspect import signature
+
+    special = shapes or {}
+    return {
+        each.name: Field(
+            special.get(each.name, item),
+            f"an argument of {getattr(make, '__name__', 'it')}",
+            required=each.default is each.empty and each.name not in filled,
+        )
+        for each in signature(make).parameters.values()
+        if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL) and each.name not in given
+    }
+
+
 @dataclass(frozen=True)
 class Or:
-    """A string for the simple case, or a table."""
+    """A simple value, or a table."""
 
-    text: Text
-    table: Table
+    simple: Shape
+    table: Shape
 
     def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
-        """The string or the table."""
-        shape: Shape = self.table if isinstance(value, Mapping) else self.text
+        """The value or the table."""
+        shape = self.table if isinstance(value, Mapping) else self.simple
         return shape.read(value, path, faults)
 
     def schema(self) -> Json:
         """Any of both."""
-        return {"anyOf": [self.text.schema(), self.table.schema()]}
+        return {"anyOf": [self.simple.schema(), self.table.schema()]}
 
 
 @dataclass(frozen=True)
@@ -153,13 +197,18 @@ class Switch:
 
     key: str
     says: str  # what the word means
-    cases: Mapping[str, Table]
-    joined: Callable[[str], Table | None] = lambda word: None  # a word that users have added
+    cases: Mapping[str, WithFields]
+    joined: Callable[[str], WithFields | None] = lambda word: None  # a word that users have added
+    needed: bool = False  # there is no default
 
     def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
         """The table of the case that its word names."""
         if not isinstance(value, Mapping):
             return refused(value, path, faults, f"write a table, [{path}]")
+        if self.needed and self.key not in value:
+            hint = suggestion("", self.cases)
+            faults.append(Fault(f"{path}.{self.key}", f": it is missing; {hint}"))
+            return REFUSED
         word = value.get(self.key, next(iter(self.cases)))
         table = self.cases.get(word) if isinstance(word, str) else None
         if table is None and isinstance(word, str):
@@ -168,7 +217,7 @@ class Switch:
             return Choice(tuple(self.cases)).read(word, f"{path}.{self.key}", faults)
         return self._case(word, table).read(value, path, faults)
 
-    def _case(self, word: str, table: Table) -> Table:
+    def _case(self, word: str, table: WithFields) -> Table:
         choice = Field(Choice((word,)), self.says)
         return Table({self.key: choice, **table.fields})
 
@@ -176,7 +225,8 @@ class Switch:
         """An object, and one condition per case."""
         first, *_ = self.cases
         words = {"description": self.says, **Choice(tuple(self.cases)).schema()}
-        return {
+        needed: Json = {"required": [self.key]} if self.needed else {}
+        return needed | {
             "type": "object",
             "properties": {self.key: words},
             "allOf": [

@@ -1,4 +1,4 @@
-"""What values a spec may hold, key by key: one description, which reads and which publishes.
+"""What values plain data may hold, key by key: one description, which reads and which publishes.
 
 A shape turns a plain value into a checked one (`read`) and describes itself in JSON Schema
 (`schema`), so that the reader and the published schema cannot drift apart.
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from trimtab.live.spec.faults import Fault, shown
+from trimtab.plain.faults import Fault, shown
 from trimtab.registry import suggestion
 
 LARGEST = 1e100  # of any number in a spec
@@ -165,6 +165,19 @@ class Scalar:
     def schema(self) -> Json:
         """Any of them."""
         return {"type": ["number", "string", "boolean"]}
+
+
+@dataclass(frozen=True)
+class Anything:
+    """Any value: whoever is given it checks it."""
+
+    def read(self, value: Any, path: str, faults: list[Fault]) -> Any:
+        """The value as it is."""
+        return value
+
+    def schema(self) -> Json:
+        """No condition."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is wrong with a spec: where, which value, and what to do about it."""
+"""What is wrong with plain data: where, which value, and what to do about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECRET = re.compile(r"://\S*@")
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong with a spec.
+    """One thing that is wrong with a spec or a sweep.
 
     A fault is *structural* if the published schema refuses it as well: a missing or unknown
     key, a value of the wrong type or out of bounds. Otherwise one has to compare two
@@ -32,19 +32,20 @@ class Fault:
         return f"{self.path}{self.text}" if self.path else self.text.removeprefix(": ")
 
 
-def refuse(faults: Iterable[Fault], source: str) -> None:
-    """Raise one error that lists all faults, if there are any.
+def refuse(faults: Iterable[Fault], source: str = "") -> None:
+    """Raise one error that lists all faults of the source, if there are any.
 
     Raises:
         InvalidInput: there are some.
     """
     lines = [str(fault) for fault in faults]
     if len(lines) == 1:
-        raise InvalidInput(f"{source}: {lines[0]}")
+        raise InvalidInput(f"{source}: {lines[0]}" if source else lines[0])
     if lines:
         more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
         listed = "\n".join(f"- {line}" for line in (*lines[:MOST], *more))
-        raise InvalidInput(f"{source} has {len(lines)} problems:\n{listed}")
+        has = f"{source} has" if source else "there are"
+        raise InvalidInput(f"{has} {len(lines)} problems:\n{listed}")
 
 
 def shown(value: Any) -> str:

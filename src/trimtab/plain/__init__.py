@@ -1,0 +1,1 @@
+"""Plain data from outside, described once: what it may hold, and what is wrong with it."""
