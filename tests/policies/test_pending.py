@@ -308,12 +308,11 @@ def test_a_move_has_to_pay_within_as_many_rounds_as_were_answered() -> None:
     policy, rng = two_criteria(), np.random.default_rng(0)
     for _ in range(20):
         policy.tell(None)
-    record = None
-    for answered in range(1, 10):
+    record, answered = None, 0
+    while record is None and answered < 10:
         policy.tell(None)
+        answered += 1
         record = policy.tell(0.1 * rng.standard_normal(2), played=HERE).record
-        if record is not None:
-            break
     assert record is not None
     assert record.round == 20 + answered
     assert record.rounds <= answered
