@@ -31,6 +31,8 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start many programs, each of which would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo fleet test test-fast fuzz torture sanitize tidy bench prove docs notebooks lint format wheel lock clean
 .DEFAULT_GOAL := help
