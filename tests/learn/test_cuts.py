@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -233,3 +234,32 @@ def test_cuts_that_are_taken_back_leave_the_sums_of_the_losses_as_they_came() ->
     np.testing.assert_array_equal(cut.stats.cut, 0)
     np.testing.assert_allclose(cut.stats.excess, 0.0, atol=1e-12)
     assert np.isinf(cut.stats.high[criteria]).all()
+
+
+def test_what_the_first_move_shows_is_not_cut() -> None:
+    """Losses of one state say nothing of the spread, so that more of it is possible elsewhere."""
+    policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4)
+    policy.within([0.4] * 4, [0.4] * 4)
+    rng, first = np.random.default_rng(0), WORLD.mean(np.full(4, 0.4))
+    while policy.rounds < 12:
+        policy.tell(first + 0.01 * rng.standard_normal(4))
+    policy.within(None, None)
+    policy.place([0.6, 0.4, 0.4, 0.4])
+    beliefs, stats = policy.learner.beliefs, policy.learner.estimators.stats
+    assert beliefs is not None
+    assert beliefs.scales is not None
+    limits = beliefs.limits()
+    assert limits is not None
+    assert limits.larger == np.exp(beliefs.scales.doubt**2) > 3.0
+    middle, half = (stats.high + stats.low) / 2.0, (stats.high - stats.low) / 2.0
+    np.testing.assert_allclose(half, limits.half(stats.spread), rtol=1e-12)
+    known = replace(limits, larger=1.0).half(stats.spread)
+    reads = np.array([0, 1, 3])  # the knob that has moved
+    assert (half[reads] > 2.0 * known[reads]).all()
+    told = policy.tell(middle + 0.5 * (known + half))
+    assert told.cut.size == 0
+    for _ in range(60):
+        policy.tell(usual(policy, rng))
+    limits = beliefs.limits()
+    assert limits is not None
+    assert limits.larger < 1.1

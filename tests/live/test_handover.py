@@ -85,7 +85,7 @@ def test_what_is_not_as_it_was_written_is_not_taken_over(
     assert len(looks) == before + 1  # it has looked itself
 
 
-ANYWHERE = [0.0] * 3, [1.0] * 3
+ANYWHERE = [0.0] * 3, [1.0] * 3, [0] * 3
 
 
 def test_a_look_after_a_round_without_losses_heeds_guardrails_also_from_a_snapshot() -> None:

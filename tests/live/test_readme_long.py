@@ -15,7 +15,7 @@ from tests.live.tuners import Clock
 from trimtab.live import Spec
 from trimtab.live.spec.spec import example
 
-ROUNDS, SETTLED, MOST_MOVES, LEAST_SHARE = 1000, 200, 35, 0.7
+ROUNDS, SETTLED, MOST_MOVES, LEAST_SHARE = 1000, 200, 30, 0.7
 
 
 def system() -> dict[str, Any]:

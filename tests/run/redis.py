@@ -16,10 +16,10 @@ import pytest
 class RedisServer:
     """Start it, stop it, kill it; its data are gone then."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, password: str = "") -> None:
         self.socket = folder / "redis.sock"
         self.url = f"unix://{self.socket}"
-        self._folder = folder
+        self._folder, self._password = folder, password
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -27,6 +27,7 @@ class RedisServer:
         options = {
             "port": "0",
             "unixsocket": str(self.socket),
+            "requirepass": self._password,
             "save": "",
             "dir": self._folder,
             "set-proc-title": "no",  # it would overwrite the environment, see `tests.orphans`

@@ -23,6 +23,7 @@ HOLD = 3  # losses of each criterion before the first look, from which the noise
 SURE, SURE_ROUNDS = 0.2, 64  # doubt about the spread below which, and losses of each criterion
 #                              from which on, spread and noise are learned no further
 CUT, CUT_FROM = 3.0, 8  # where losses are cut, in predictive deviations, and from how many on
+MOST_DOUBT = 3.0  # about the spread, where losses are cut
 MISFIT = 0.1  # of the spread: what a basis may miss of a loss
 ODD, SEVERAL = 7.0, 3  # times the typical noise, of at least 3 criteria: a spike, not bad luck
 LEFT = 0.3  # rounds that count of what was learned before an alarm
@@ -101,12 +102,18 @@ class Beliefs:
             self._estimators.start_at(scales.ratio, scales.sigma, scales.bend)
 
     def limits(self) -> Limits | None:
-        """Beyond what a loss is cut, once spread and noise are known."""
+        """Beyond what a loss is cut, once spread and noise are known.
+
+        As long as all losses are of one state, nothing is known of the spread but what the prior
+        says, and what the first move shows is no outlier. With doubt d the spread is log-normal,
+        and the root of its mean square is exp(d^2) times its middle.
+        """
         if self.scales is None:
             return None
         seen = self._estimators.stats.seen
         far = np.where(seen >= CUT_FROM, CUT * (1.0 + 3.0 / (seen + 1.0)), np.inf)
-        return Limits(self.scales.sigma, MISFIT * self.scales.spread, far)
+        larger = float(np.exp(min(self.scales.doubt, MOST_DOUBT) ** 2))
+        return Limits(self.scales.sigma, MISFIT * self.scales.spread, far, larger)
 
     def widen(self, criteria: Ints, before: Scales | None) -> None:
         """Doubt what these criteria have learned; their noise is that `before` the change."""

@@ -44,10 +44,12 @@ class Limits:
     sigma: Array  # the noise of one loss
     misfit: Array  # what the basis may miss of it
     deviations: Array  # of noise, estimate and misfit together
+    larger: float = 1.0  # times what is said of the latter two, as long as the spread is in doubt
 
     def half(self, spread: Array, count: Ints | int = 1) -> Array:
         """For means of `count` losses where the estimate has this spread: (m,)."""
-        variance = self.sigma**2 * (spread + 1.0 / count) + self.misfit**2
+        model = self.sigma**2 * spread + self.misfit**2
+        variance = self.sigma**2 / count + self.larger**2 * model
         return np.asarray(self.deviations * np.sqrt(variance))
 
 

@@ -119,10 +119,16 @@ class Status:
         for rule, holds in self.constraints.items():
             word = {True: "holds", False: "BROKEN", None: "not judged yet"}[holds]
             lines.append(f"  {rule}: {word}")
-        if self.next_review is not None:
-            rounds = "round" if self.next_review == 1 else "rounds"
-            lines.append(f"  next look in at most {self.next_review:,} {rounds}")
+        if self.next_look is not None:
+            lines.append(f"  {self.next_look}")
         return "\n".join(lines)
+
+    @property
+    def next_look(self) -> str | None:
+        """When the policy looks again, in words; None if it never does."""
+        if self.next_review is None:
+            return None
+        return f"next look in at most {self.next_review:,} round{'s' * (self.next_review != 1)}"
 
     def _listed(self, values: Mapping[str, float]) -> str:
         return ", ".join(f"{name} = {self._shown(name, x, 6)}" for name, x in values.items())

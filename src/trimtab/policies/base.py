@@ -117,6 +117,15 @@ class Policy(Protocol):
         """
         self.learner.admissible = admissible
 
+    def settling(self, rounds: Ints | None) -> None:
+        """Know for how many rounds nothing is learned after each knob has moved, (k,).
+
+        None: losses are learned at once.
+
+        It is no part of a snapshot. Only policies that weigh moves heed it.
+        """
+        self.learner.settling = rounds
+
     def snapshot(self) -> dict[str, Any]:
         """The whole policy as plain scalars and arrays; `restore` goes on from it bit for bit."""
         return {

@@ -25,7 +25,7 @@ class Record:
     gain: float  # by how much the move lowers the lower confidence bound, per round
     expected: float  # by how much it lowers the estimated loss, per round
     rounds: int  # over which the move has to pay
-    price: float  # of the move, once
+    price: float  # of the move, once, and of the rounds in which nothing is learned after it
     gap: float  # by how much another state's bound may be lower than the one taken, per round
     certified: bool  # whether that is proven
     knobs: Ints  # those that move; none for a hold

@@ -20,6 +20,8 @@ from trimtab.policies.registry import register
 from trimtab.solve import Solution
 
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
+BLIND, MOST_BLIND = 2.0, 0.5  # widths that a round costs in which nothing is learned; the most
+#                               of them that a move has to gain in every round for that
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
 SHARE, EARLY = 0.75, 20  # of the way to an end of its range a knob goes, before so many rounds
@@ -60,8 +62,9 @@ class SteadyGraphLinUCB(LazyPolicy):
     Told nothing but the problem and the start, it learns with a `Prior`: how much losses change
     and how noisy they are is found out at every look, the width is that of the posterior, single
     wild losses are cut, and a look considers only states within reach of the present one. A move
-    has to pay within as many rounds as were played. Nothing is certified then. With a `radius`
-    it is the paper's ridge regression.
+    has to pay within as many rounds as were played, and for the rounds in which nothing can be
+    learned after it, if there are (`settling`). Nothing is certified then. With a `radius` it is
+    the paper's ridge regression.
 
     Losses that do not fit what was learned ring an *alarm*. With a prior, a state whose losses
     differ from its own earlier ones widens what these criteria believe. With a `Confidence` the
@@ -262,6 +265,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         weighed = best if knobs.size else free.state
         gain, expected = self._gains(here, there)
         means, widths = there if knobs.size else here
+        price = self._price(weighed, there, rounds)
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
         fades = learner.estimators.memory < NEVER or learner.window is not None
@@ -278,7 +282,7 @@ class SteadyGraphLinUCB(LazyPolicy):
             gain=gain,
             expected=expected,
             rounds=rounds,
-            price=learner.problem.toll.of(before, weighed),
+            price=price,
             gap=value - lower,
             certified=certified and learner.lcb.radius.certified and not fades,
             knobs=knobs,
@@ -312,13 +316,50 @@ class SteadyGraphLinUCB(LazyPolicy):
         else:
             free = Solution(found["free"], found["value"], None)
             weighed = Weighed(free, found["best"], found["rounds"], found["here"], found["there"])
+        weighed = self._sighted(weighed)
         if prior is not None and prior.least is not None:
-            price = learner.problem.toll.of(learner.state, weighed.best) / weighed.rounds
+            price = self._price(weighed.best, weighed.there, weighed.rounds) / weighed.rounds
             moves = not np.array_equal(weighed.best, learner.state)
             if moves and self._gains(weighed.here, weighed.there)[0] < price:
                 there = learner.lcb.terms(weighed.free.state)  # the bound promised too much
                 return Weighed(weighed.free, learner.state, weighed.rounds, weighed.here, there)
         return weighed
+
+    def _sighted(self, weighed: Weighed) -> Weighed:
+        """The same, where nothing is learned for some rounds after a knob has moved.
+
+        Without the knobs that settle longest the move may be better, and so may staying.
+        """
+        learner, best, settling = self.learner, weighed.best, self.learner.settling
+        if settling is None or np.array_equal(best, learner.state):
+            return weighed
+
+        def cost(state: Array) -> float:
+            price = self._price(state, weighed.there, weighed.rounds)
+            return learner.lcb.value(state) + price / weighed.rounds
+
+        moved = np.unique(settling[best != learner.state])[::-1]
+        fewer = [np.where(settling <= n, best, learner.state) for n in moved]
+        found = min([*filter(learner.admits, fewer), learner.state], key=cost)
+        if np.array_equal(found, best):
+            return weighed
+        stays = np.array_equal(found, learner.state)
+        there = learner.lcb.terms(weighed.free.state if stays else found)
+        return Weighed(weighed.free, found, weighed.rounds, weighed.here, there)
+
+    def _price(self, state: Array, there: Terms, rounds: int) -> float:
+        """What it costs to go to a state: the way, and the rounds in which nothing is learned then.
+
+        The width of the bound is what may be won by learning. A round without any costs `BLIND`
+        widths, those of the state weighed; but who stays learns little that is new, so that it is
+        no more than a share of the width in each of the rounds in which the move has to pay.
+        """
+        here, settling = self.learner.state, self.learner.settling
+        price = self.learner.problem.toll.of(here, state)
+        if settling is not None:
+            blind = BLIND * int(settling[state != here].max(initial=0))
+            price += float(there[1].sum()) * min(blind, MOST_BLIND * rounds)
+        return price
 
     def _by_hand(self, domain: BoundDomain, criteria: Ints) -> Weighed:
         learner, toll = self.learner, self.learner.problem.toll

@@ -96,6 +96,7 @@ def test_a_spec_without_them_is_as_before() -> None:
         ("source.headers.Authorization", "Bearer abc", "it looks like a secret"),
         ("target.names.tll", "x", "target.names.tll: no such knob; did you mean 'ttl'"),
         ("target.url", "redis://:pass@host", "target.url: there is a password in it"),
+        ("target.url", "redis://:p/a?s#s:@host", "target.url: there is a password in it"),
         ("target", {"kind": "file"}, "target.path: it is missing"),
         ("target", TARGETS[2] | {"mode": 1}, "target.mode: no such key"),
         ("target", {"kind": "file", "path": "a", "signal": "HUP"}, "who gets the signal"),

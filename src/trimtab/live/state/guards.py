@@ -6,12 +6,13 @@ normalised units.
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, inf
 
 from trimtab.live.spec.duration import Duration
 from trimtab.live.spec.knob import SAME, Knob
 from trimtab.live.state.tuner_state import State, TunerState
 
+MOST_ROUNDS = 10**6  # that a knob settles
 TOLERANCE = ": tolerance"  # ends a note on a change that is too small to be made
 
 
@@ -56,6 +57,22 @@ def reach(tuner_state: TunerState, *, now: int, round: int) -> tuple[State, Stat
             for ends, target in ((low, 0.0), (high, 1.0)):
                 ends[j] = _toward(knob, tuner_state.state[j], target, far)
     return low, high
+
+
+def settling(tuner_state: TunerState) -> list[int]:
+    """How many rounds are not learned from after each knob has moved.
+
+    A round is as long as rounds are now, and told at its end.
+    """
+    found = []
+    for knob in tuner_state.spec.knobs:
+        duration, rounds = knob.stability.stabilize_for, 0
+        if duration is not None and duration.seconds is None:
+            rounds = duration.amount
+        elif duration is not None and duration.seconds and tuner_state.pace:
+            rounds = ceil(1_000_000 * duration.seconds / tuner_state.pace) - 1
+        found.append(min(rounds, MOST_ROUNDS))
+    return found
 
 
 def room(

@@ -29,12 +29,13 @@ from typing import Any
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
 from trimtab.live.state.control import learnable, revised
-from trimtab.live.state.guards import reach
+from trimtab.live.state.guards import reach, settling
 from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Reach, Respec
 from trimtab.live.state.measurement import CONTROL, Plain, measured_loss, rounds_of
 from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
+    PACE,
     Epoch,
     ForcedMove,
     Good,
@@ -210,7 +211,10 @@ def _respec(tuner_state: TunerState, spec: Spec) -> list[Lesson]:
 
 def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
     payload = event.payload
-    tuner_state.round = payload["round"]
+    if tuner_state.round:
+        step = max(tuner_state.now - tuner_state.decided, 0)
+        tuner_state.pace += (PACE if tuner_state.pace else 1.0) * (step - tuner_state.pace)
+    tuner_state.round, tuner_state.decided = payload["round"], tuner_state.now
     if "state" in payload:
         _deploy(tuner_state, payload["state"], event.number, tuner_state.round)
         tuner_state.changes += 1
@@ -257,7 +261,8 @@ def _await(tuner_state: TunerState) -> list[Lesson]:
 
 def _next_reach(tuner_state: TunerState) -> Reach:
     """What the knobs can be at the next decision."""
-    return reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
+    low, high = reach(tuner_state, now=tuner_state.now, round=tuner_state.round + 1)
+    return low, high, settling(tuner_state)
 
 
 def _attach(tuner_state: TunerState, state: State, number: int) -> list[Lesson]:

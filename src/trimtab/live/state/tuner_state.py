@@ -14,6 +14,7 @@ from trimtab.live.spec.spec import Spec
 from trimtab.live.state.covariates import Adjustment
 from trimtab.live.state.measurement import Told
 
+PACE = 0.1  # weight of the last round among all that make up the pace
 KEPT = 1000  # decisions at hand; a tell for an older one looks it up in the journal
 MOST_MOVES = 1000  # of a knob that are told apart; older ones are counted together
 MOST_GOOD = 16  # good states that are remembered
@@ -116,6 +117,8 @@ class TunerState:
     rolled_back: str | None = None  # "last" or "best", by a person, who has not resumed since
     baselines: dict[str, list[float]] = field(default_factory=dict)  # count and sum
     observed: list[str] = field(default_factory=list)  # objectives, at the deployed state
+    decided: int = 0  # when the last decision was made
+    pace: float = 0.0  # microseconds from one to the next, about
     looked: int = 0  # the decision that reports the last look
     strikes: int = 0  # rollbacks by guardrails since somebody resumed
     wait_until: int = 0  # the round before which the policy may not move
@@ -188,7 +191,7 @@ class TunerState:
                 move[0] = right(int(move[0]))
         if self.proposal is not None:
             self.proposal.at = right(self.proposal.at)
-        self.last_alarm = right(self.last_alarm)
+        self.last_alarm, self.decided = right(self.last_alarm), right(self.decided)
         self.now = min(self.now, now)
 
     # In a snapshot.
@@ -235,6 +238,8 @@ _PLAIN = (
         "rolled_back",
         "baselines",
         "observed",
+        "decided",
+        "pace",
         "looked",
         "strikes",
         "wait_until",

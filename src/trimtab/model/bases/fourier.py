@@ -15,19 +15,9 @@ from trimtab.model.domain import BoundBalls, BoundDomain
 from trimtab.model.graph import Graph
 
 
-@register
 @dataclass(frozen=True)
-class FourierFeatures:
-    r"""Features of a Gaussian kernel on the scope: phi(x) = sqrt(2/dim) cos(W x + b).
-
-    The rows of W are normal with standard deviation 1/lengthscale and come in
-    pairs with phases 0 and -pi/2, a cosine and a sine of the same frequency: the
-    kernel is met more closely than with random phases, and for an even `dim` the
-    features have length exactly 1 everywhere. Scopes of one size share their W.
-
-    >>> FourierFeatures(50, lengthscale=0.3, seed=1)
-    FourierFeatures(dim=50, lengthscale=0.3, seed=1, normalize=True)
-    """
+class RandomWaves:
+    """Waves of random frequencies, normal with standard deviation 1/lengthscale."""
 
     dim: int
     lengthscale: float = 0.5
@@ -39,19 +29,47 @@ class FourierFeatures:
         object.__setattr__(self, "seed", whole(self.seed, "seed", low=0))
         number(self.lengthscale, "lengthscale", low=0.0, strict=True)
 
+    def frequencies(self, knobs: int) -> Array:
+        """W of a group of knobs, a cosine and a sine of each frequency: (dim, knobs)."""
+        rng = np.random.default_rng((self.seed, knobs))
+        half = rng.normal(scale=1.0 / self.lengthscale, size=((self.dim + 1) // 2, knobs))
+        return np.asarray(np.repeat(half, 2, axis=0)[: self.dim])
+
+    @property
+    def phases(self) -> Array:
+        """b of every wave: (dim,)."""
+        return np.tile([0.0, -np.pi / 2], (self.dim + 1) // 2)[: self.dim]
+
+    def refuse_balls(self, domain: BoundDomain) -> None:
+        """Raise InvalidInput if the domain is made of balls."""
+        if isinstance(domain, BoundBalls):
+            raise InvalidInput(f"{type(self).__name__} on Balls; balls take a Linear basis only")
+
+
+@register
+@dataclass(frozen=True)
+class FourierFeatures(RandomWaves):
+    r"""Features of a Gaussian kernel on the scope: phi(x) = sqrt(2/dim) cos(W x + b).
+
+    The rows of W are normal with standard deviation 1/lengthscale and come in
+    pairs with phases 0 and -pi/2, a cosine and a sine of the same frequency: the
+    kernel is met more closely than with random phases, and for an even `dim` the
+    features have length exactly 1 everywhere. Scopes of one size share their W.
+
+    >>> FourierFeatures(50, lengthscale=0.3, seed=1)
+    FourierFeatures(dim=50, lengthscale=0.3, seed=1, normalize=True)
+    """
+
     def bind(self, graph: Graph, domain: BoundDomain) -> Fourier:
         """The feature maps of every criterion of the graph on the domain."""
-        if isinstance(domain, BoundBalls):
-            raise InvalidInput("FourierFeatures on Balls; balls take a Linear basis only")
+        self.refuse_balls(domain)
         sizes = np.diff(graph.scope_offsets)
         pairs = (self.dim + 1) // 2
         blocks: list[Array] = []
         starts = np.zeros(int(sizes.max()) + 1, np.int64)
         for n in np.unique(sizes):
             starts[n] = sum(block.size for block in blocks)
-            rng = np.random.default_rng((self.seed, int(n)))
-            half = rng.normal(scale=1.0 / self.lengthscale, size=(pairs, n))
-            blocks.append(np.repeat(half, 2, axis=0)[: self.dim].ravel())
+            blocks.append(self.frequencies(int(n)).ravel())
         longest = np.sqrt(2.0 / self.dim * pairs)
         amplitude = np.sqrt(2.0 / self.dim) / (longest if self.normalize else 1.0)
         return Fourier(
@@ -61,7 +79,7 @@ class FourierFeatures:
                 scope_knobs=graph.scope_knobs,
                 w_start=starts[sizes],
                 W=np.concatenate(blocks),
-                b=np.tile([0.0, -np.pi / 2], pairs)[: self.dim],
+                b=self.phases,
                 amplitude=float(amplitude),
             ),
             read_only(np.full(graph.criteria, 1.0 if self.normalize else longest)),

@@ -16,11 +16,11 @@ from itertools import combinations
 
 import numpy as np
 
-from trimtab.arrays import Array, Ints, number, read_only, whole
-from trimtab.errors import InvalidInput
+from trimtab.arrays import Array, Ints, read_only
 from trimtab.model.bases.features import offsets_of
+from trimtab.model.bases.fourier import RandomWaves
 from trimtab.model.bases.registry import register
-from trimtab.model.domain import BoundBalls, BoundDomain
+from trimtab.model.domain import BoundDomain
 from trimtab.model.graph import Graph
 
 Group = tuple[int, ...]  # the positions of its knobs in the scope
@@ -28,7 +28,7 @@ Group = tuple[int, ...]  # the positions of its knobs in the scope
 
 @register
 @dataclass(frozen=True)
-class PairwiseFourier:
+class PairwiseFourier(RandomWaves):
     r"""A 1, and `dim` waves sqrt(2/dim) cos(w'x + b) of every knob and of every pair of knobs.
 
     Frequencies are normal with standard deviation 1/lengthscale; a cosine and a sine of each,
@@ -42,32 +42,10 @@ class PairwiseFourier:
     [9, 10, 11, 12, 17, 18, 19, 20, 21, 22, 23, 24]
     """
 
-    dim: int
-    lengthscale: float = 0.5
-    seed: int = 0
-    normalize: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", whole(self.dim, "dim", low=1))
-        object.__setattr__(self, "seed", whole(self.seed, "seed", low=0))
-        number(self.lengthscale, "lengthscale", low=0.0, strict=True)
-
     def bind(self, graph: Graph, domain: BoundDomain) -> Waves:
         """The feature maps of every criterion of the graph on the domain."""
-        if isinstance(domain, BoundBalls):
-            raise InvalidInput("PairwiseFourier on Balls; balls take a Linear basis only")
+        self.refuse_balls(domain)
         return Waves(self, graph)
-
-    def frequencies(self, knobs: int) -> Array:
-        """W of a group of one or of two knobs: (dim, knobs)."""
-        rng = np.random.default_rng((self.seed, knobs))
-        half = rng.normal(scale=1.0 / self.lengthscale, size=((self.dim + 1) // 2, knobs))
-        return np.asarray(np.repeat(half, 2, axis=0)[: self.dim])
-
-    @property
-    def phases(self) -> Array:
-        """b of every wave of a group: (dim,)."""
-        return np.tile([0.0, -np.pi / 2], (self.dim + 1) // 2)[: self.dim]
 
 
 @dataclass(frozen=True, eq=False)

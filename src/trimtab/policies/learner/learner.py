@@ -59,6 +59,7 @@ class Learner:
         known = prior is not None and self.prior is None  # V0 is given, and the radius is proven
         self.limits: BoundBox | None = None  # where `ask` must stay, if not in the whole domain
         self.admissible: Callable[[], Admissible] | None = None  # what a look may choose
+        self.settling: Ints | None = None  # (k,) rounds without losses after a knob has moved
         self.pending = Pending(knobs=problem.knobs, criteria=m)
         self._counted = 0  # rounds that `wait` does not count again
         self.window: Window | None = None  # what alone counts, if not everything does

@@ -158,8 +158,8 @@ def _why(spec: Spec, status: Status, decided: Sequence[HistoryRow]) -> list[str]
     if status.proposed_by is not None:
         lines.append(f"{status.proposed_by} proposes a move, and waits for approval")
     lines += status.waits[:2]
-    if status.next_review is not None:
-        lines.append(f"next look in at most {status.next_review:,} rounds")
+    if status.next_look is not None:
+        lines.append(status.next_look)
     return lines
 
 

@@ -16,7 +16,7 @@ from trimtab.registry import suggestion
 MINUTE = Duration(1, "m")
 TEN_SECONDS = Duration(10, "s")
 TIMES = ("window", "delay", "patience", "max_age", "timeout", "step")
-PASSWORD = re.compile(r"://[^/?#\s]*:([^/?#\s]+)@")
+PASSWORD = re.compile(r"://[^/?#\s@]*?:(?!\d+[/?#])(\S+)@")  # any characters; no port and path
 PRIVATE = re.compile(r"auth|token|key|secret|cookie|password", re.IGNORECASE)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote, unquote
 
 from trimtab.errors import InvalidInput
 
+USER = re.compile(r"([a-z][a-z0-9+.-]*://)([^/?#\s]*@)?(.*)", re.DOTALL | re.IGNORECASE)
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 MASK = "***"
 LEAST = 4  # characters of a secret that is masked: shorter ones are parts of ordinary words
@@ -30,8 +32,12 @@ def references(text: str) -> list[str]:
 def expanded(text: str, where: str, environment: Mapping[str, str] = os.environ) -> str:
     """The text with every `${NAME}` replaced by that variable's value.
 
+    A password in a URL is escaped, so that it may hold any characters.
+
     >>> expanded("${SCHEME}://cache", "target.url", {"SCHEME": "redis"})
     'redis://cache'
+    >>> expanded("redis://:${PW}@cache", "target.url", {"PW": "a/b@c"})
+    'redis://:a%2Fb%40c@cache'
     >>> expanded("${TOKEN}", "source.headers", {})
     Traceback (most recent call last):
         ...
@@ -50,6 +56,9 @@ def expanded(text: str, where: str, environment: Mapping[str, str] = os.environ)
             raise InvalidInput(
                 f"{where}: the environment variable {name} is not set; set it for this process"
             )
+    if (url := USER.fullmatch(text)) is not None and url[2]:
+        user = REFERENCE.sub(lambda match: quote(environment[match[1]], safe=""), url[2])
+        return url[1] + user + expanded(url[3], where, environment)
     return REFERENCE.sub(lambda match: environment[match[1]], text)
 
 
@@ -58,7 +67,8 @@ class Secrets:
 
     def __init__(self, texts: Iterable[str], environment: Mapping[str, str] = os.environ) -> None:
         """The secrets that these texts name."""
-        values = {environment.get(name, "") for text in texts for name in references(text)}
+        named = {environment.get(name, "") for text in texts for name in references(text)}
+        values = {form for value in named for form in _forms(value)}
         kept = sorted((v for v in values if len(v) >= LEAST), key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, kept))) if kept else None
 
@@ -69,3 +79,18 @@ class Secrets:
         'cannot reach x:***@y'
         """
         return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+
+def _forms(value: str) -> Iterator[str]:
+    """How a secret may come back in a message: as it is, escaped, and in parts if it is a URL.
+
+    What reads a URL with a password that was not escaped may take a part of it for the host.
+    """
+    yield value
+    yield quote(value, safe="")
+    if "://" in value:
+        password = value.partition("://")[2].rpartition("@")[0].partition(":")[2]
+        yield password
+        for part in re.split(r"[/?#@:\[\]]", password):
+            yield part
+            yield unquote(part)

@@ -104,11 +104,13 @@ class Learned:
         self.goal, self.look, self.deployed = goal, look, deployed
 
     def _place(self, reach: Reach) -> None:
-        """Put the policy where the system is, and tell it how far the system can go from there."""
+        """Put the policy where the system is, and tell it where that can go, and how blindly."""
         if self.policy.ask().tolist() != self.deployed:
             self.policy.place(self.deployed)
         if self.policy.learner.prior is not None:
-            self.policy.within(*reach)
+            low, high, blind = reach
+            self.policy.within(low, high)
+            self.policy.settling(np.array(blind, np.int64) if any(blind) else None)
 
     def _learn(self, lesson: Learn) -> None:
         admissible = self._constrained()

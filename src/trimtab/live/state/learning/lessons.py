@@ -13,7 +13,9 @@ from trimtab.live.state.tuner_state import State
 MOST = 1000  # lessons on record
 
 
-Reach = tuple[State, State]  # what the knobs can be at the next decision: lowest, highest
+# What the knobs can be at the next decision, lowest and highest; and for how many rounds nothing is
+# learned after each has moved.
+Reach = tuple[State, State, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
