@@ -9,9 +9,9 @@ import numpy as np
 
 from trimtab.learn import beliefs, empirical_bayes, level, prior
 from trimtab.live.spec.spec import Spec
-from trimtab.policies import alarm, steady
+from trimtab.policies import alarm, steady, weighing
 
-HOMES: tuple[ModuleType, ...] = (prior, empirical_bayes, level, beliefs, steady, alarm)
+HOMES: tuple[ModuleType, ...] = (prior, empirical_bayes, level, beliefs, steady, weighing, alarm)
 
 
 def configuration(spec: Spec) -> dict[str, Any]:
