@@ -81,7 +81,7 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
 
         sigma sqrt(1 / n + 1 / N + g (n + N) / 3),
 
-    where the last term is how far the level may have wandered (`learn.level`) between the means.
+    where the last term is how far the level may have wandered (`learn.losses`) between the means.
     The model has no part in this. A segment of fewer than three losses goes on, in the next epoch
     too. Without earlier losses it is compared with what the model expects, whose error and misfit
     then count instead of 1 / N. In both cases z is divided by what is usual: the root of the mean
