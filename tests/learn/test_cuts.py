@@ -11,7 +11,7 @@ import pytest
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.learn.beliefs import HOLD, ODD, Beliefs
-from trimtab.learn.first_losses import CRITERIA
+from trimtab.learn.losses.first_losses import CRITERIA
 from trimtab.policies.base import Policy, Told
 
 RING = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])

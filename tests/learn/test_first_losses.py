@@ -8,7 +8,7 @@ import pytest
 import trimtab as tt
 from trimtab.arrays import Array
 from trimtab.learn.beliefs import Beliefs
-from trimtab.learn.first_losses import MOST, outliers
+from trimtab.learn.losses.first_losses import MOST, outliers
 
 RING = tt.Graph.from_edges(6, [(j, (j + 1) % 6) for j in range(6)])
 WORLD = tt.worlds.quadratic(RING, seed=1)

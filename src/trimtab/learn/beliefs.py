@@ -21,8 +21,7 @@ from trimtab.learn.empirical_bayes import (
     scales_from_plain,
     scales_to_plain,
 )
-from trimtab.learn.first_losses import FirstLosses
-from trimtab.learn.level import Diary
+from trimtab.learn.losses import Diary, FirstLosses
 from trimtab.learn.nodewise import UNKNOWN, Limits, NodewiseEstimators
 from trimtab.learn.prior import BoundPrior
 

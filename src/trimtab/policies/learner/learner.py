@@ -17,7 +17,7 @@ from trimtab.learn import Confidence, NodewiseEstimators, Prior, as_radius
 from trimtab.learn.beliefs import HOLD, Beliefs
 from trimtab.learn.confidence import PosteriorWidth
 from trimtab.learn.empirical_bayes import Scales
-from trimtab.learn.first_losses import MOST as FIRST
+from trimtab.learn.losses.first_losses import MOST as FIRST
 from trimtab.learn.nodewise import Owed
 from trimtab.learn.window import Window
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
