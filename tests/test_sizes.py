@@ -26,6 +26,7 @@ REASONS = {
     "policies/registry.py": "a list that users join",
     "run/faults.py": "what can go wrong outside, drawn once",
     "serve/api/parameters.py": "parameters that the endpoints of two modules and the pages share",
+    "serve/health.py": "the endpoints that are no tuner's, one router as the others",
     "sim/worlds/registry.py": "a list that users join",
     "sweeps/local.py": "the counterpart of `cluster`",
 }

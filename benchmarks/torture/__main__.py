@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.torture import correction, flips, interrupts
+from benchmarks.torture import correction, disk, flips, interrupts
 from tests.postgres import Server, connect
 from tests.system_packages import postgresql
 
@@ -117,6 +117,9 @@ def main() -> int:
         begin = time.monotonic()
         ends = flips.campaign(options.seed, options.flips, options.swaps)
         good &= shown("flips and swaps", ends, begin)
+    if "disk" in only:
+        begin = time.monotonic()
+        good &= shown("a full disk, and one to be read only", disk.campaign(), begin)
     if "correction" in only:
         begin = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:

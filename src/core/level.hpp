@@ -1,4 +1,4 @@
-// Levels that wander: src/trimtab/learn/level.py has the equations.
+// Levels that wander: src/trimtab/learn/losses/level.py has the equations.
 #pragma once
 
 #include <algorithm>

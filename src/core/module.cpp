@@ -77,6 +77,7 @@ void read_regression(HeldRegression* self, nb::handle source) {
     to.low = from.maybe<const double>("low", m);
     to.high = from.of<const double>("high", size_of(to.low));
     to.cut = from.of<Index>("cut", size_of(to.low));
+    to.above = from.of<Index>("above", size_of(to.low));
     to.excess = from.of<double>("excess", size_of(to.low));
     to.data = from.of<Index>("data", m);
     to.counters = from.of<Index>("counters", 4);

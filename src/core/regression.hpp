@@ -55,7 +55,8 @@ struct Regression {
     ConstReals low;        // (m,) * losses beyond these are cut; empty where none is
     ConstReals high;       // (m,) *
     Indices cut;           // (m,) * how many were
-    Reals excess;          // (m,) * and by how much, added up
+    Indices above;         // (m,) * of these above the upper limit,
+    Reals excess;          // (m,) * and by how much all were, added up
     Indices data;          // (m,) how many weighted data have gone into the factor
     Indices counters;      // (4,) rounds that every criterion has seen, how many of these are
                            // skipped, whether every criterion has its shift, and at how many
@@ -275,6 +276,7 @@ private:
             const double x = std::min(std::max(losses[i], lo[i]), hi[i]);
             if (x != losses[i]) {
                 cut[i] += 1;
+                above[i] += x < losses[i];
                 excess[i] += losses[i] - x;
             }
         }
@@ -290,6 +292,7 @@ private:
         const double x = std::min(std::max(y, middle - half), middle + half);
         if (x != y) {
             cut[i] += count;
+            above[i] += x < y ? count : 0;
             excess[i] += rounds * (y - x);
         }
         return x;
@@ -312,7 +315,7 @@ private:
         n[i] = tells[i] = -common();
         total[i] = squares[i] = 0.0;
         if (!low.empty()) {
-            cut[i] = 0;
+            cut[i] = above[i] = 0;
             excess[i] = 0.0;
         }
     }

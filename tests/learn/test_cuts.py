@@ -11,6 +11,7 @@ import pytest
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.learn.beliefs import HOLD, ODD, Beliefs
+from trimtab.learn.losses.first_losses import CRITERIA
 from trimtab.policies.base import Policy, Told
 
 RING = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
@@ -175,13 +176,13 @@ def noises(first: Array, prior: tt.Prior | None = None) -> tuple[Array, Ints]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("wild", range(HOLD))
 def test_a_wild_first_loss_does_not_inflate_the_noise(wild: int, seed: int) -> None:
-    """Nothing can be cut yet: a criterion that varies so much more than others starts anew."""
+    """Nothing can be cut yet, but it can be left out when the noise of the others is known."""
     losses = 0.1 * np.random.default_rng(seed).standard_normal((HOLD, 5))
     plain, seen = noises(losses)
     np.testing.assert_array_equal(seen, HOLD)
     losses[wild, 3] += 50.0
     found, seen = noises(losses)
-    np.testing.assert_array_equal(seen, [HOLD, HOLD, HOLD, 0, HOLD])
+    np.testing.assert_array_equal(seen, [HOLD, HOLD, HOLD, HOLD - 1, HOLD])
     assert found[3] < 4.0 * np.median(plain)
     np.testing.assert_allclose(np.delete(found, 3), np.delete(plain, 3), rtol=0.5)
 
@@ -194,14 +195,71 @@ def test_a_criterion_that_is_noisier_than_others_keeps_its_losses() -> None:
     assert found[3] > 1.5 * np.median(found)
 
 
-def test_two_criteria_do_not_tell_which_is_wild_nor_does_a_noise_that_was_told() -> None:
+def test_one_criterion_does_not_tell_what_is_wild_but_a_noise_that_was_told_does() -> None:
     losses = 0.1 * np.random.default_rng(0).standard_normal((HOLD, 5))
     losses[0, 1] += 50.0
-    _, seen = noises(losses[:, :2])
+    _, seen = noises(losses[:, 1:2])
     np.testing.assert_array_equal(seen, HOLD)
     found, seen = noises(losses, tt.Prior(sigma=0.1))
-    np.testing.assert_array_equal(seen, HOLD)
+    np.testing.assert_array_equal(seen, [HOLD, HOLD - 1, HOLD, HOLD, HOLD])
     np.testing.assert_array_equal(found, 0.1)
+
+
+def test_with_very_many_criteria_the_first_losses_of_a_wild_one_are_forgotten() -> None:
+    """They are not kept one by one then."""
+    losses = 0.1 * np.random.default_rng(0).standard_normal((HOLD, CRITERIA + 1))
+    losses[1, 3] += 50.0
+    _, seen = noises(losses)
+    assert np.flatnonzero(seen != HOLD).tolist() == [3]
+    assert seen[3] == 0
+
+
+def test_the_few_losses_that_were_cut_are_left_out_of_the_sums() -> None:
+    policies = [tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False) for _ in "ab"]
+    cut, plain = (policy.learner.estimators for policy in policies)
+    cut.stats.low[:], cut.stats.high[:] = -0.3, 0.3
+    losses = np.array(
+        [[0.1, 0.2, 0.5, -0.9], [0.0, 0.1, 0.1, 1.9], [0.2, 0.1, 0.2, 0.2], [0.1, 0.0, 0.6, 0.1]]
+    )
+    for row in losses:
+        cut.add(row)
+        plain.add(np.where(np.abs(row) > 0.3, np.nan, row))
+    before = [estimators.rounds_left for estimators in (cut, plain)]
+    cut.leave_out(cut.stats.cut.copy(), cut.stats.excess.copy(), np.full(4, 4.0))
+    for mine, other in zip(cut.frozen(), plain.frozen(), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+    assert before[0] <= before[1] == cut.rounds_left  # it waits for losses that count
+    for estimators in (cut, plain):
+        estimators.flush(WORLD.problem.all_criteria)
+    np.testing.assert_allclose(cut.stats.pure_error, plain.stats.pure_error, atol=1e-12)
+    np.testing.assert_array_equal(cut.stats.pure_df, plain.stats.pure_df)
+
+
+def test_losses_a_little_beyond_their_limits_count_as_much_as_these() -> None:
+    policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False)
+    estimators = policy.learner.estimators
+    estimators.stats.low[:], estimators.stats.high[:] = -0.3, 0.3
+    for row in ([0.4] * 4, [0.2] * 4, [0.1] * 4):
+        estimators.add(np.array(row))
+    estimators.leave_out(
+        estimators.stats.cut.copy(), estimators.stats.excess.copy(), np.full(4, 3.0)
+    )
+    n, mean = estimators.frozen()
+    np.testing.assert_array_equal(n, 3)
+    np.testing.assert_allclose(mean, 0.2)
+
+
+def test_most_losses_being_cut_says_that_the_expectation_was_wrong() -> None:
+    policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False)
+    estimators = policy.learner.estimators
+    estimators.stats.low[:], estimators.stats.high[:] = -0.3, 0.3
+    for row in ([0.5] * 4, [0.5] * 4, [0.1] * 4):
+        estimators.add(np.array(row))
+    stats = estimators.stats
+    estimators.leave_out(stats.cut.copy(), stats.excess.copy(), np.full(4, 3.0))
+    n, mean = estimators.frozen()
+    np.testing.assert_array_equal(n, 3)
+    np.testing.assert_allclose(mean, 0.7 / 3)
 
 
 def test_no_limit_is_known_before_the_noise() -> None:

@@ -114,6 +114,7 @@ def test_the_level_under_adaptive_play() -> None:
     assert by_f <= 38
 
 
+@pytest.mark.slow
 def test_the_level_where_nothing_is_fitted() -> None:
     """The hardest case: no features to absorb noise, norm 0, a look after every stretch.
 

@@ -10,7 +10,7 @@ from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators
 from trimtab.learn.cholesky import unpack
 from trimtab.learn.empirical_bayes import Scales
-from trimtab.learn.level import EPOCHS, FAR, GRID, MISSED, Diary
+from trimtab.learn.losses.level import EPOCHS, FAR, GRID, MISSED, Diary
 
 RING = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
 SIGMA, SPREAD = 0.1, 1.0

@@ -472,6 +472,16 @@ def test_snapshots_are_a_cache(
     replayed.close()
 
 
+def test_a_young_tuner_is_opened_from_a_snapshot_too(tmp_path: Path, clock: Clock) -> None:
+    numbers = set[int]()
+    with tuner_at(tmp_path, clock) as tuner:
+        for _ in range(40):
+            play(tuner, clock, 1)
+            snapshot = tuner._journal.load_snapshot("shop")
+            numbers |= set() if snapshot is None else {snapshot.number}
+    assert sorted(numbers) == [16, 32, 64]
+
+
 def test_a_new_process_in_every_round_changes_nothing(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

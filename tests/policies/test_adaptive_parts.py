@@ -269,6 +269,7 @@ def test_knobs_with_different_choices_have_different_colours() -> None:
         problem.domain.check(s)
 
 
+@pytest.mark.slow
 def test_few_states_serve_a_large_sparse_graph() -> None:
     """Knobs that no criterion reads together share a colour: a ring of 300 needs 20 states."""
     ring = tt.Graph.from_edges(300, [(j, (j + 1) % 300) for j in range(300)])
@@ -300,6 +301,7 @@ def test_kappa_by_hand_and_unseen_dependencies() -> None:
     assert tt.theory.kappa(problem, states[:4]) == 0.0
 
 
+@pytest.mark.slow
 def test_tours_visit_everything_on_a_short_way() -> None:
     """Against the best of all orders of seven states: at most a quarter longer in 20 cases."""
     rng = np.random.default_rng(4)

@@ -39,6 +39,7 @@ def policy(given: World, **options: Any) -> tt.AdaptiveGraphLinUCB:
     return tt.AdaptiveGraphLinUCB(given.problem, **(known | options))
 
 
+@pytest.mark.slow
 def test_the_exact_graph_of_smooth_losses() -> None:
     given, truth = world()
     found = policy(given)
@@ -81,6 +82,7 @@ def test_a_smaller_scope_has_some_of_the_features_of_the_larger() -> None:
         np.testing.assert_allclose(ratio * whole[kept], small.phi(state)[: small.dims[0]])
 
 
+@pytest.mark.slow
 def test_with_nothing_to_decide_it_is_algorithm_1_bit_for_bit() -> None:
     given, _ = world()
     found = policy(given, warmup=0)
@@ -92,6 +94,7 @@ def test_with_nothing_to_decide_it_is_algorithm_1_bit_for_bit() -> None:
     np.testing.assert_array_equal(a.states, b.states)
 
 
+@pytest.mark.slow
 def test_told_nothing_it_learns_the_graph_with_a_prior_and_its_snapshot_goes_on() -> None:
     given, truth = world(1.0)
     found = tt.AdaptiveGraphLinUCB(given.problem, start=[0.5] * K, warmup=400)

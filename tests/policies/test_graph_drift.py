@@ -71,6 +71,7 @@ def test_regret_after_an_excluded_edge_becomes_active() -> None:
     assert [seed for seed in range(6) if not recovered(seed)] == []
 
 
+@pytest.mark.slow
 def test_a_probe_sees_what_does_not_show_where_the_policy_plays() -> None:
     """With seed 4 the new dependency is s_2 and s_0 s_2, and knob 2 is at 0."""
     given = case(4)

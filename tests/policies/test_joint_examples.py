@@ -107,6 +107,7 @@ def test_estimates_and_triggers_equal_recomputation(basis: tt.bases.Basis) -> No
     assert triggers >= 3
 
 
+@pytest.mark.slow
 @each_basis
 def test_the_bound_from_the_matrices_and_no_state_of_a_grid_is_better(
     basis: tt.bases.Basis,

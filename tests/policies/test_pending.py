@@ -302,3 +302,17 @@ def test_bad_input_is_refused_and_changes_nothing(
     with pytest.raises(tt.InvalidInput, match=message):
         policy.tell(losses, **options)
     assert same(policy.snapshot(), before)
+
+
+def test_a_move_has_to_pay_within_as_many_rounds_as_were_answered() -> None:
+    policy, rng = two_criteria(), np.random.default_rng(0)
+    for _ in range(20):
+        policy.tell(None)
+    record, answered = None, 0
+    while record is None and answered < 10:
+        policy.tell(None)
+        answered += 1
+        record = policy.tell(0.1 * rng.standard_normal(2), played=HERE).record
+    assert record is not None
+    assert record.round == 20 + answered
+    assert record.rounds <= answered

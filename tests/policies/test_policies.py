@@ -29,6 +29,7 @@ def test_linucb_is_lazy_with_threshold_one() -> None:
         np.testing.assert_array_equal(eager.tell(losses).triggered, lazy.tell(losses).triggered)
 
 
+@pytest.mark.slow
 def test_linucb_state_minimises_the_lcb() -> None:
     """Against a grid of 201 x 201 states, at every 20th round."""
     world = tt.worlds.quadratic(tt.Graph.complete(2), seed=2)

@@ -221,6 +221,7 @@ def test_the_width_shrinks_by_more_than_the_root(m: int, measured: float) -> Non
         assert ratio == pytest.approx(measured, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latent", [False, True])
 def test_ellipsoids_of_groups_hold(latent: bool) -> None:
     """40 runs each at delta = 0.3: more than 28 failures have probability 4e-8 at most.

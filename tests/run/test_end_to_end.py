@@ -6,18 +6,24 @@ import copy
 import csv
 import json
 import time
+from typing import TYPE_CHECKING
 
 import cache_service
 import pytest
 import redis
 from stack import SECRET, Stack, until
 
+from tests.serve.services import running
+from tests.serve.test_page import logged_in
 from trimtab.errors import TrimtabError
 from trimtab.live import Spec
 from trimtab.live.replay import replay
 from trimtab.live.store.opening import open_journal
 from trimtab.live.tuner import Tuner
 from trimtab.run.signing import verify
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 RUN = cache_service.SPEC.with_name("run.toml")
 CALM = 32  # rounds before the workload changes
@@ -43,8 +49,10 @@ def still() -> Spec:
 
 
 @pytest.mark.slow
-@pytest.mark.needs("postgresql", "redis", "prometheus")
-def test_a_change_of_workload_reaches_the_webhook_and_an_order_the_service() -> None:
+@pytest.mark.needs("chromium", "postgresql", "redis", "prometheus")
+def test_a_change_of_workload_reaches_the_webhook_and_the_page_and_an_order_the_service(
+    chromium: Browser,
+) -> None:
     small = ("--rows", "300", "--requests", "60", "--seed", "1")
     with Stack(still(), options=small) as stack:
         knobs = redis.Redis.from_url(stack.redis, decode_responses=True)
@@ -63,8 +71,15 @@ def test_a_change_of_workload_reaches_the_webhook_and_an_order_the_service() -> 
 
             until(lambda: tells() >= CALM, seconds=150, why=f"{CALM} rounds")
             before = len(alarms())
-            knobs.set("workload", "busy")
-            until(lambda: len(alarms()) > before, seconds=90, why="an alarm at the receiver")
+            with (
+                running(stack.storage, real_time=True, poll=0.2) as served,
+                logged_in(chromium, served, "viewer") as seen,
+            ):
+                seen.page.get_by_role("link", name=spec.name).click()
+                seen.page.get_by_text("live", exact=True).wait_for()
+                knobs.set("workload", "busy")
+                until(lambda: len(alarms()) > before, seconds=90, why="an alarm at the receiver")
+                seen.page.locator(".facts li", has_text="alarm").wait_for(timeout=30_000)
             with open_journal(stack.storage) as journal:
                 Tuner.existing(spec.name, journal).override({"ttl": 100.0})
             until(

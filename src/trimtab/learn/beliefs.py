@@ -14,8 +14,14 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import NOBODY, Array, Bools, Ints
-from trimtab.learn.empirical_bayes import Scales, learned, scales_from_plain, scales_to_plain
-from trimtab.learn.level import Diary
+from trimtab.learn.empirical_bayes import (
+    SPREAD,
+    Scales,
+    learned,
+    scales_from_plain,
+    scales_to_plain,
+)
+from trimtab.learn.losses import Diary, FirstLosses
 from trimtab.learn.nodewise import UNKNOWN, Limits, NodewiseEstimators
 from trimtab.learn.prior import BoundPrior
 
@@ -44,6 +50,13 @@ class Beliefs:
         self._diary = Diary(estimators.stats)
         self._lost = np.zeros(m)  # degrees of freedom
         self._levelled = 0  # the clock when levels last wandered
+        self.first = FirstLosses(knobs=estimators.problem.knobs, criteria=m)
+
+    def keep(
+        self, losses: Array, count: Ints | int, state: Array, clock: int, *, here: bool
+    ) -> None:
+        """Remember losses as they came; whether the state is the deployed one."""
+        self.first.add(losses, count, state, clock, self._diary.epochs if here else -1)
 
     def end_epoch(self, clock: int) -> None:
         """The sums of all criteria are about to go into their factors: levels have wandered."""
@@ -56,6 +69,15 @@ class Beliefs:
         n, mean = self._estimators.frozen()
         if n.any():
             self._diary.write(n, mean, stats.phi, rounds)
+
+    def leave_out_cuts(self) -> None:
+        """What was cut of the losses that the alarm has not compared yet is an outlier."""
+        stats, heard = self._estimators.stats, self.heard
+        if stats.cut.any():
+            fresh = self._estimators.frozen()[0] - np.maximum(heard[4], 0.0)
+            cut, excess = stats.cut - heard[6].astype(np.int64), stats.excess - heard[7]
+            self._estimators.leave_out(cut, excess, fresh)
+        heard[6], heard[7] = stats.cut, stats.excess
 
     def carry(self, criteria: Ints) -> None:
         """The sums of these criteria begin anew; what the alarm has not compared yet waits."""
@@ -74,7 +96,9 @@ class Beliefs:
         estimators, stats = self._estimators, self._estimators.stats
         if not stats.data.any():
             return None
-        if self.scales is None:
+        if self.first.open:
+            self._leave_out()
+        elif self.scales is None:
             estimators.forget(self._spiked())
         if self.scales is None or self.scales.doubt > SURE or stats.seen.min() < SURE_ROUNDS:
             last = None if self.scales is None else self.scales.sigma
@@ -84,14 +108,44 @@ class Beliefs:
             self.wander = self._diary.wander(stats, self.scales)
         return np.asarray(KAPPA * np.sqrt(np.log(e + clock / KAPPA_ROUNDS)) * self.scales.sigma)
 
+    def _leave_out(self) -> None:
+        """Learn from the first losses anew, without those that now look like outliers."""
+        stats, first, scales, prior = self._estimators.stats, self.first, self.scales, self._prior
+        noise = self._noise() if scales is None else scales.sigma / prior.unit
+        if np.isnan(noise).all():
+            return
+        typical = float(np.nanmedian(noise))
+        phi = np.array([self._estimators.problem.phi(state) for state in first.states])
+        for i, rows in first.judged(
+            phi,
+            prior,
+            (stats.offsets, stats.blocks),
+            spread=SPREAD * typical * prior.unit if scales is None else scales.spread,
+            typical=typical,
+            g=self.wander,
+            bend=prior.usual if scales is None else scales.bend,
+        ):
+            self._estimators.relearn(i, phi[rows], first.losses[rows], first.counts[rows])
+            self._lost[i] = 0.0
+            self.unhear(np.array([i]))
+            own = rows[first.epochs[rows] >= 0]
+            self._diary.correct(i, first.epochs[own], first.counts[own, i], first.losses[own, i])
+
+    def _noise(self) -> Array:
+        """The noise of each criterion by the losses of one state, in units; NaN where unknown."""
+        stats, prior = self._estimators.stats, self._prior
+        if prior.sigma is not None:
+            return np.asarray(prior.sigma / prior.unit)
+        seen = (stats.pure_df > 0) & (stats.pure_error > 0.0)
+        found = np.sqrt(stats.pure_error / np.maximum(stats.pure_df, 1)) / prior.unit
+        return np.where(seen, found, np.nan)
+
     def _spiked(self) -> Ints:
         """The criteria whose first losses vary far more than those of others: one is an outlier."""
-        stats = self._estimators.stats
-        seen = (stats.pure_df > 0) & (stats.pure_error > 0.0)
-        if self._prior.sigma is not None or seen.sum() < SEVERAL:
+        noise = self._noise()
+        if self._prior.sigma is not None or np.isfinite(noise).sum() < SEVERAL:
             return NOBODY
-        noise = np.sqrt(stats.pure_error / np.maximum(stats.pure_df, 1)) / self._prior.unit
-        return np.flatnonzero(seen & (noise > ODD * np.median(noise[seen])))
+        return np.flatnonzero(noise > ODD * np.nanmedian(noise))
 
     def begin_anew(self) -> None:
         """V starts where spread and noise say, with all data."""
@@ -118,6 +172,7 @@ class Beliefs:
     def widen(self, criteria: Ints, before: Scales | None) -> None:
         """Doubt what these criteria have learned; their noise is that `before` the change."""
         self.unhear(criteria)
+        self.first.close()
         if before is None or self.scales is None:
             return
         sigma = self.scales.sigma.copy()
@@ -130,6 +185,7 @@ class Beliefs:
     def to_plain(self) -> dict[str, Any]:
         """Everything but the prior, as plain scalars and arrays."""
         saved = scales_to_plain(self._prior, self.scales) | self._diary.to_plain()
+        saved |= self.first.to_plain()
         saved |= {"heard": self.heard.copy(), "lost": self._lost.copy()}
         saved["together"] = self.together.copy()
         return saved | {"wander": self.wander, "levelled": self._levelled}
@@ -141,3 +197,4 @@ class Beliefs:
         self.together[:] = saved["together"]
         self.wander, self._levelled = float(saved["wander"]), int(saved["levelled"])
         self._diary.recall(saved)
+        self.first.recall(saved)

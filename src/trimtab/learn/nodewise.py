@@ -32,6 +32,7 @@ from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
 
 UNKNOWN = 1.0 / 144.0  # r, before anything is known: losses change by 12 times their noise
+WILD = 0.5  # of its limit: by how much more a loss is off that does not count at all
 
 # Asked for criteria and for how many of the last rounds: mean loss, and squares about it.
 Owed = Callable[[Ints, Ints], tuple[Array, Array]]
@@ -104,6 +105,7 @@ class NodewiseEstimators:
             low=np.full(0 if prior is None else m, -np.inf),
             high=np.full(0 if prior is None else m, np.inf),
             cut=np.zeros(0 if prior is None else m, np.int64),
+            above=np.zeros(0 if prior is None else m, np.int64),
             excess=np.zeros(0 if prior is None else m),
             data=np.zeros(m, np.int64),
             counters=np.zeros(4, np.int64),
@@ -266,8 +268,44 @@ class NodewiseEstimators:
         stats.total[criteria] += excess
         stats.squares[criteria] += 2.0 * at * excess + excess**2 / cut
         stats.cut[criteria] -= cut.astype(np.int64)
+        stats.above[criteria] -= np.where(excess > 0.0, cut, 0.0).astype(np.int64)
         stats.excess[criteria] -= excess
         stats.low[criteria], stats.high[criteria] = -np.inf, np.inf
+
+    def leave_out(self, cut: Ints, excess: Array, n: Array) -> None:
+        """Of the last n losses of each criterion those that were cut count no more.
+
+        They do count where they are the most, or not far beyond their limits, for then a basis
+        that does not fit is to blame; or means of several rounds, whose limits were other ones.
+
+        Args:
+            cut: how many were.
+            excess: the sum of what was cut off.
+            n: of how many losses.
+        """
+        stats = self.stats
+        few = (cut > 0) & (2 * cut <= n) & (stats.n == stats.tells)
+        found = np.flatnonzero(few & np.isfinite(stats.high))
+        half = 0.5 * (stats.high[found] - stats.low[found])
+        found = found[np.abs(excess[found]) > WILD * cut[found] * half]
+        for ends, times in ((stats.high, stats.above), (stats.low, cut - stats.above)):
+            at = ends[found] - stats.shift[found]
+            stats.total[found] -= times[found] * at
+            stats.squares[found] -= times[found] * at**2
+        stats.n[found] -= cut[found]
+        stats.tells[found] -= cut[found]
+        stats.above[:] = 0
+        self.measure(NOBODY)
+
+    def relearn(self, criterion: int, phi: Array, losses: Array, count: Ints) -> None:
+        """This criterion has seen these losses alone, a row for each tell; its clock stays."""
+        stats, which = self.stats, np.array([criterion])
+        since = stats.since[criterion]
+        self.forget(which)
+        for at, y, n in zip(phi, losses, count, strict=True):
+            stats.core.take(which, at, y, n)
+        stats.since[criterion] = since
+        self.measure(which)
 
     def widen(self, criteria: Ints, most: float, sigma: Array) -> None:
         """What these criteria have learned counts as that many rounds from now on, at most.

@@ -51,7 +51,8 @@ class Statistics:
     low: Array  # (m,) * losses beyond these are cut; empty where none is
     high: Array  # (m,) *
     cut: Ints  # (m,) * how many were
-    excess: Array  # (m,) * and by how much, added up
+    above: Ints  # (m,) * of these above the upper limit,
+    excess: Array  # (m,) * and by how much all were, added up
     data: Ints  # (m,) how many weighted data have gone into the factor
     counters: Ints  # (4,) rounds that every criterion has seen, how many of these are skipped,
     #                 whether every criterion has its shift, and at how many rounds that every

@@ -30,7 +30,7 @@ from trimtab.live.store.snapshot_table import Snapshot
 if TYPE_CHECKING:
     from trimtab.live.state.learning.learned import Learned
 
-SNAPSHOT_EVERY = 500  # events
+FIRST_SNAPSHOT, SNAPSHOT_EVERY = 16, 500  # events; between the two at 16, 32, 64 and so on
 AGAIN = ("amend", "correct", "spec")  # events after which what was corrected is played anew
 LITTLE, MOST_ROUNDS = 4, 100  # events that are taken in under the lock; rounds to get there
 
@@ -264,7 +264,8 @@ class Follower:
     def save(self) -> None:
         """Keep a snapshot now and then; it is a cache, so that a failure is no matter."""
         projection = self.projection
-        if projection.number - self._saved >= SNAPSHOT_EVERY:
+        distance = min(max(self._saved, FIRST_SNAPSHOT), SNAPSHOT_EVERY)
+        if projection.number - self._saved >= distance:
             self._step("before snapshot")
             with suppress(Unavailable):
                 self.journal.save_snapshot(

@@ -31,6 +31,7 @@ DOUBT = 2.0  # standard deviations at which a criterion is doubted, if anything 
 SEVERAL = 3  # criteria that are needed before they ring together
 BEFORE, KEPT = 4.0, 32.0  # tests that say what is usual of the common part: before any; at most
 USUAL = 16.0  # squared deviations that one test adds to what is usual, at most
+ENOUGH = 2 * CUT_FROM  # losses before what is expected of others, or of earlier ones, rings
 CUTS = 5  # losses of a segment and more than half of it: so many are no outliers
 OFTEN = 8  # rounds between two tests, at most,
 MANY, SELDOM = 1000, 16  # times one for every so many criteria: a test costs as much as 25 tells
@@ -80,7 +81,7 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
 
         sigma sqrt(1 / n + 1 / N + g (n + N) / 3),
 
-    where the last term is how far the level may have wandered (`learn.level`) between the means.
+    where the last term is how far the level may have wandered (`learn.losses`) between the means.
     The model has no part in this. A segment of fewer than three losses goes on, in the next epoch
     too. Without earlier losses it is compared with what the model expects, whose error and misfit
     then count instead of 1 / N. In both cases z is divided by what is usual: the root of the mean
@@ -109,7 +110,7 @@ def changed(learner: Learner) -> tuple[Ints, Ints]:
         sigma=scales.sigma,
         misfit=(MISFIT * scales.spread / scales.sigma) ** 2,
         g=beliefs.wander,
-        enough=CUT_FROM,
+        enough=ENOUGH,
         heard=beliefs.heard[:6],
         far=far,
         alone=alone,
@@ -152,7 +153,7 @@ def _count_as_they_came(learner: Learner, beliefs: Beliefs) -> None:
         fresh = learner.estimators.frozen()[0] - heard[4]
         many = np.flatnonzero((cut >= CUTS) & (2.0 * cut > fresh))
         learner.estimators.uncut(many, cut[many], excess[many])
-    heard[6], heard[7] = stats.cut, stats.excess
+    beliefs.leave_out_cuts()
 
 
 def normal_equivalent(squares: float, df: int) -> float:

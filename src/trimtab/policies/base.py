@@ -17,7 +17,7 @@ from trimtab.policies.record import Record
 from trimtab.solve.admissible import Admissible
 
 FORMAT = 2  # of snapshots: no other one is read
-GROW = ("diary.", "pending.")  # entries with a row for each of something, however many
+GROW = ("diary.", "first.", "pending.")  # entries with a row for each of something, however many
 Cause = Literal["none", "trigger", "review", "alarm"]
 
 

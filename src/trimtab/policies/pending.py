@@ -32,6 +32,11 @@ class Pending:
     def __bool__(self) -> bool:
         return len(self.states) > 0
 
+    @property
+    def rounds(self) -> int:
+        """How many rounds of all states some criterion waits for."""
+        return int(self._counts.max(axis=1, initial=0).sum())
+
     def add(self, state: Array, rounds: int) -> None:
         """Rounds are played at a state."""
         place = self._place(state)

@@ -365,7 +365,11 @@ class SteadyGraphLinUCB(LazyPolicy):
         learner, toll = self.learner, self.learner.problem.toll
         certify = None if self.certify == np.inf else self.certify
         free = learner.solve(learner.problem.all_criteria, domain=domain, certify=certify)
-        rounds = self._rounds(learner.state) if learner.prior is None else self._limit()
+        rounds = self._limit()
+        if learner.prior is None:
+            rounds = self._rounds(learner.state)
+        elif learner.pending:
+            rounds = max(min(self._answered(), rounds), 1)
         while True:
             best = self._priced(free, toll.over(rounds), domain)
             if self.rho > 0.0:
@@ -397,6 +401,10 @@ class SteadyGraphLinUCB(LazyPolicy):
         bound = np.maximum(mean - width, low).sum() - np.maximum(other - near, low).sum()
         return float(bound), float(np.maximum(mean, low).sum() - np.maximum(other, low).sum())
 
+    def _answered(self) -> int:
+        """The rounds played whose losses are not on their way."""
+        return self.learner.clock - self.learner.pending.rounds
+
     def _reach(self) -> float:
         """How far a knob may go at once: not far while little is known of what is there."""
         if self.learner.prior is None:
@@ -408,7 +416,7 @@ class SteadyGraphLinUCB(LazyPolicy):
 
     def _share(self) -> float:
         """How much of the way to an end of its range a knob may go: not all of it early."""
-        early = self.learner.prior is not None and self.learner.clock < EARLY
+        early = self.learner.prior is not None and self._answered() < EARLY
         return SHARE if early else 1.0
 
     def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:

@@ -7,7 +7,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import JSONResponse, Response
 
 from trimtab import __version__
-from trimtab.errors import TrimtabError
 from trimtab.serve.access.authentication import Guarded, rule
 from trimtab.serve.api.answers import refusals
 from trimtab.serve.problems import problem
@@ -27,9 +26,7 @@ def ready(service: Served) -> Response:
     """Whether requests are welcome; send them elsewhere if they are not."""
     if service.draining:
         return problem(503, "this replica is about to end")
-    try:
-        service.tables.query("SELECT 1 FROM trimtab_format")
-    except TrimtabError:  # its words may name the store, which strangers need not know
+    if not service.store_answers():
         return problem(503, "the store cannot be used now")
     return JSONResponse({"ready": True})
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import datetime
+from math import inf
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from trimtab.errors import TrimtabError
 from trimtab.live.clock import utc
 from trimtab.live.store.database import Step
 from trimtab.serve.access.authentication import Gate
@@ -22,6 +25,7 @@ from trimtab.serve.watch import Watch
 from trimtab.serve.work import Work
 
 FORGET_EVERY = 60.0  # seconds
+TRIED_EVERY = 0.2  # seconds; anybody may ask whether the store answers, as often as they like
 
 
 class Service:
@@ -37,6 +41,7 @@ class Service:
         self.settings = settings
         self.step = step
         self._forgotten = 0  # when old answers were deleted last
+        self._tried = -inf, False  # when the store was tried last, and whether it answered
         self.tables = Tables(settings.storage)
         self.tokens = Tokens(self.tables, most=settings.most_tokens)
         self.gate = Gate(self.tokens, settings)
@@ -68,6 +73,19 @@ class Service:
             oldest = now - int(self.settings.answers * 1e6)
             with self.tables.write() as execute:
                 execute("DELETE FROM trimtab_answers WHERE at < ?", oldest)
+
+    def store_answers(self) -> bool:
+        """Whether the store can be used; it is tried only now and then."""
+        at, answered = self._tried
+        now = time.monotonic()
+        if now - at >= TRIED_EVERY:
+            try:
+                self.tables.query("SELECT 1 FROM trimtab_format")
+                answered = True
+            except TrimtabError:  # its words may name the store, which strangers need not know
+                answered = False
+            self._tried = now, answered
+        return answered
 
     def drain(self) -> None:
         """Say that no more requests are welcome, and let listeners go."""

@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.learn import beliefs, empirical_bayes, level, prior
+from trimtab.learn import beliefs, empirical_bayes, prior
+from trimtab.learn.losses import first_losses, level
 from trimtab.live.spec.spec import Spec
 from trimtab.policies import alarm, steady
 
-HOMES: tuple[ModuleType, ...] = (prior, empirical_bayes, level, beliefs, steady, alarm)
+HOMES: tuple[ModuleType, ...] = (
+    prior,
+    empirical_bayes,
+    level,
+    first_losses,
+    beliefs,
+    steady,
+    alarm,
+)
 
 
 def configuration(spec: Spec) -> dict[str, Any]:

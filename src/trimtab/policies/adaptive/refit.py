@@ -31,7 +31,9 @@ def refitted(
     """
     old = learner.estimators.reg
     saved = learner.snapshot() | refit(learner.estimators, smaller, fresh)
-    saved |= {name: x[:0] for name, x in saved.items() if name.startswith("diary.")}
+    for name in saved:  # what was kept of single rounds is given up
+        if name.startswith(("diary.", "first.")):
+            saved[name] = False if name == "first.open" else saved[name][:0]
     saved["since"] = np.full(smaller.criteria, np.inf if due else 0.0)
     if "radius.form" in saved:
         saved["radius.norm"] = saved["radius.norm"] / np.sqrt(saved["reg"] / old)

@@ -17,6 +17,7 @@ from trimtab.learn import Confidence, NodewiseEstimators, Prior, as_radius
 from trimtab.learn.beliefs import HOLD, Beliefs
 from trimtab.learn.confidence import PosteriorWidth
 from trimtab.learn.empirical_bayes import Scales
+from trimtab.learn.losses.first_losses import MOST as FIRST
 from trimtab.learn.nodewise import Owed
 from trimtab.learn.window import Window
 from trimtab.model.domain import BoundBalls, BoundBox, BoundDomain
@@ -142,15 +143,18 @@ class Learner:
         if one and played is None and type(losses) is np.ndarray:
             beyond = self.estimators.stats.core.add_rounds(losses, LARGEST_LOSS)
             if beyond >= 0:  # as in nearly every round
+                self._keep(losses, 1, self.state)
                 self.wait(1)
                 return self.estimators.beyond(losses) if beyond else NOBODY
         m = self.problem.criteria
         y, _ = arrays.losses(losses, m)
         if one and played is None:
+            self._keep(y, 1, self.state)
             self.wait(1)
             return self.estimators.add(y)
         n = np.ones(m, np.int64) if one else arrays.counts(count, m, losses=y)
         x = self.state if played is None else self.problem.domain.check(played, "played")
+        self._keep(y, n, x)
         answered = self.pending.answer(x, n) if played is not None else np.zeros(m, np.int64)
         if x is not self.state and not np.array_equal(x, self.state):
             limits = None if self.beliefs is None else self.beliefs.limits()
@@ -175,6 +179,12 @@ class Learner:
         if np.array_equal(x, self.state):
             self.wait(rounds)
 
+    def _keep(self, losses: Array, count: Ints | int, state: Array, ahead: int = 0) -> None:
+        """Remember the first losses as they came, the clock being so many rounds ahead."""
+        if self.beliefs is not None and self.beliefs.first.open:
+            here = state is self.state or np.array_equal(state, self.state)
+            self.beliefs.keep(losses, count, state, self.clock + ahead, here=here)
+
     def foreseeing(self) -> AbstractContextManager[None]:
         """Inside, the widths count pending rounds as observed; estimates do not."""
         pending = self.pending
@@ -186,6 +196,8 @@ class Learner:
         Returns the criteria of which a loss was cut.
         """
         cut = self.estimators.add_rows(rows)
+        for ahead, row in enumerate(rows[: FIRST + 1]):
+            self._keep(row, 1, self.state, ahead)
         self.wait(len(rows))
         return cut
 
@@ -300,11 +312,12 @@ class Learner:
         if self.owed is not None:
             self.estimators.collect(criteria, self.owed)
         beliefs, everybody = self.beliefs, criteria.size == self.problem.criteria
-        if beliefs is not None and everybody:
-            beliefs.end_epoch(self.clock)
         if self.window is not None:
             self.window.add(self.clock, self.state, *self.estimators.frozen())
         if beliefs is not None:
+            beliefs.leave_out_cuts()
+            if everybody:
+                beliefs.end_epoch(self.clock)
             beliefs.carry(criteria)
         self.estimators.flush(criteria, self.clock)
         if self.window is not None and self.window.slide(self.clock):
@@ -434,6 +447,8 @@ class Learner:
         """Start these criteria anew: their world has changed. The certificate ends here."""
         self.settle()
         self.estimators.forget(criteria)
+        if self.beliefs is not None:
+            self.beliefs.first.close()
         if self.window is not None:
             self.window.forget(criteria)
         self.lcb.update(criteria)
@@ -445,6 +460,8 @@ class Learner:
         It is for worlds that drift. No bound knows by how much they do: nothing is certified.
         """
         self.estimators.memory = memory
+        if self.beliefs is not None:
+            self.beliefs.first.close()
         self.account.certified = False
 
     def slide(self, rounds: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qs
@@ -108,9 +109,14 @@ def logout(request: Request, service: Served) -> Response:
 
 
 @router.get("/plotly.js", responses=SCRIPT | IN, **rule("flags"))
-def plotly() -> Response:
-    """Plotly's script, from its wheel."""
-    return _file(_plotly(), "text/javascript")
+def plotly(request: Request) -> Response:
+    """Plotly's script, from its wheel, compressed for whoever can read it."""
+    short = "gzip" in request.headers.get("accept-encoding", "")
+    answer = _file(_plotly(short), "text/javascript")
+    answer.headers["vary"] = "accept-encoding"
+    if short:
+        answer.headers["content-encoding"] = "gzip"
+    return answer
 
 
 @router.get("/draw.js", responses=SCRIPT, **rule("anyone"))
@@ -126,11 +132,11 @@ def style() -> Response:
 
 
 @cache
-def _plotly() -> bytes:
+def _plotly(short: bool) -> bytes:
     from plotly.offline import get_plotlyjs
 
-    script: str = get_plotlyjs()
-    return script.encode()
+    script: bytes = get_plotlyjs().encode()
+    return gzip.compress(script) if short else script
 
 
 def _file(text: str | bytes, media: str) -> Response:

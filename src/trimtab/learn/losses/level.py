@@ -74,6 +74,21 @@ class Diary:
             before = getattr(self, f"_{name}")
             setattr(self, f"_{name}", np.concatenate((before, entry[None]))[-EPOCHS:])
 
+    @property
+    def epochs(self) -> int:
+        """How many it has."""
+        return self._rounds.size
+
+    def correct(self, criterion: int, epochs: Ints, n: Ints, losses: Array) -> None:
+        """The first epochs of a criterion had these losses alone, means of n rounds each."""
+        place = int(np.searchsorted(self._criteria, criterion))
+        if place == self._criteria.size or self._criteria[place] != criterion:
+            return
+        E = self.epochs
+        count = np.bincount(epochs, n, minlength=E)
+        total = np.bincount(epochs, n * losses, minlength=E)
+        self._n[:, place], self._losses[:, place] = count, total / np.maximum(count, 1.0)
+
     def wander(self, stats: Statistics, scales: Scales) -> float:
         """The mean of g, given the diary; spread and noise count as known."""
         if self._rounds.size < 2:
