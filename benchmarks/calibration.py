@@ -21,8 +21,8 @@ from scipy.stats import t as student
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.learn.cholesky import unpack
 from trimtab.learn.empirical_bayes import NOISE_SD, SPREAD, SPREAD_SD
+from trimtab.learn.statistics import unpack
 
 LEVEL, ROUNDS, FROM = 0.9, 300, 10
 BINS = (10, 16, 32, 64, 128, 256, 10**9)  # losses of a criterion at the look

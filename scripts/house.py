@@ -6,7 +6,8 @@
 A path is counted by the interpreter's profiler: calls of Python functions of the library, and the
 files that they are in. A *look* is the tell of the recommended policy after which it looks again,
 the median of 20 looks on a ring of six knobs; a *frozen tell* is one that changes nothing but
-sums; `Tuner.tell` is one with a journal in SQLite, the median of 20.
+sums. The first 60 of each are left out: then the first losses are still kept one by one.
+`Tuner.tell` is one with a journal in SQLite, the median of 20.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ T = TypeVar("T")
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "trimtab"
 MANY, SHORT = 15, 40  # modules of a folder, lines of a module
 COUNTED = 20  # calls of each path
+FIRST = 60  # looks and frozen tells that are not counted
 SPEC = """
 name = "counted"
 storage = "sqlite:///{folder}/counted.db"
@@ -113,10 +115,10 @@ def policy_paths() -> tuple[str, str]:
     rng = np.random.default_rng(1)
     looks: list[tuple[int, int]] = []
     frozen: list[tuple[int, int]] = []
-    while len(looks) < 2 * COUNTED or len(frozen) < COUNTED:
+    while min(len(looks), len(frozen)) < FIRST + COUNTED:
         calls, files, told = counted(partial(policy.tell, world.draw(policy.ask(), rng)))
         (frozen if told.record is None else looks).append((calls, files))
-    return middle(looks[COUNTED : 2 * COUNTED]), middle(frozen[:COUNTED])
+    return middle(looks[FIRST:][:COUNTED]), middle(frozen[FIRST:][:COUNTED])
 
 
 def tuner_path() -> str:

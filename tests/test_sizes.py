@@ -18,7 +18,6 @@ REASONS = {
     "display.py": "ten classes of six rooms have it",
     "cli/run.py": "one module a command",
     "cli/top.py": "one module a command",
-    "learn/cholesky.py": "the layout of the factors, which six modules read",
     "live/store/faults.py": "what can go wrong with a journal, drawn once",
     "live/store/fork.py": "two kinds of locks use it, which do not know each other",
     "model/bases/registry.py": "a list that users join",

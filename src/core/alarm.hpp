@@ -10,7 +10,7 @@ namespace trimtab {
 
 struct Alarm {
     static constexpr double FEW = 3.0;     // losses that are compared with as many of their own,
-    static constexpr double ALONE = 4.0;   // and so many before a criterion rings alone
+    static constexpr double ALONE = 4.0;   // and those before a criterion rings alone
     static constexpr double MOST = 3.0;    // deviations that one criterion counts among many
     static constexpr double BEFORE = 4.0;  // tests, all as expected, that precede the first one
     static constexpr double KEPT = 32.0;   // tests that tell what is usual,

@@ -12,7 +12,7 @@ import trimtab as tt
 from tests.theory.test_statements import Epochs, ring, run_epochs
 from trimtab import theory
 from trimtab.arrays import Array
-from trimtab.learn.cholesky import unpack
+from trimtab.learn.statistics import unpack
 from trimtab.policies import Policy
 from trimtab.sim.worlds import World
 

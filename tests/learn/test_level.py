@@ -8,9 +8,9 @@ import pytest
 import trimtab as tt
 from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators
-from trimtab.learn.cholesky import unpack
 from trimtab.learn.empirical_bayes import Scales
 from trimtab.learn.losses.level import EPOCHS, FAR, GRID, MISSED, Diary
+from trimtab.learn.statistics import unpack
 
 RING = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
 SIGMA, SPREAD = 0.1, 1.0

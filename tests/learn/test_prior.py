@@ -15,8 +15,8 @@ from trimtab.arrays import Array
 from trimtab.learn import NodewiseEstimators
 from trimtab.learn import prior as priors
 from trimtab.learn.beliefs import CUT, HOLD
-from trimtab.learn.cholesky import unpack
 from trimtab.learn.empirical_bayes import SPREAD, SPREAD_SD, learned
+from trimtab.learn.statistics import unpack
 from trimtab.policies import alarm
 
 

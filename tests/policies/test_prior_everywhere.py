@@ -10,7 +10,7 @@ import pytest
 
 import trimtab as tt
 from trimtab.arrays import Array
-from trimtab.learn.cholesky import unpack
+from trimtab.learn.statistics import unpack
 from trimtab.learn.subset_refit import kept_features, on_graph
 from trimtab.model.bases import Basis
 from trimtab.model.domain import BoundBox, Domain

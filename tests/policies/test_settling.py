@@ -7,7 +7,7 @@ import pytest
 
 import trimtab as tt
 from trimtab.arrays import Array, Ints
-from trimtab.policies.steady import BLIND, MOST_BLIND
+from trimtab.policies.weighing import BLIND, MOST_BLIND
 
 RING = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
 WORLD = tt.worlds.quadratic(RING, seed=3, move_cost=0.5)
@@ -47,7 +47,7 @@ def test_fewer_moves_where_knobs_settle_but_not_none() -> None:
 def test_a_knob_that_settles_for_long_moves_less_than_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("trimtab.policies.steady.MOST_BLIND", 1e9)
+    monkeypatch.setattr("trimtab.policies.weighing.MOST_BLIND", 1e9)
     states, looks = played(np.array([0, 0, 0, 10**6]))
     np.testing.assert_array_equal(states[:, 3], 0.5)
     assert (states[:, :3] != 0.5).any(axis=0).all()

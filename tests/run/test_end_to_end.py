@@ -103,9 +103,9 @@ def test_a_change_of_workload_reaches_the_webhook_and_the_page_and_an_order_the_
         assert SECRET not in stack.log
         assert "notice" in stack.log
         with stack.windows.open(newline="") as file:
-            seen = list(csv.DictReader(file))
+            windows = list(csv.DictReader(file))
         # What was told is what the service measured, by way of Prometheus.
         for name in ("stale_reads", "memory"):
-            true = [float(row[name]) for row in seen]
+            true = [float(row[name]) for row in windows]
             told = [mean for mean, _, _ in (each[name] or (0.0, None, 1) for each in measured)]
             assert min(true) <= min(told) <= max(told) <= max(true)

@@ -24,10 +24,9 @@ import numpy as np
 from trimtab._core import predict
 from trimtab.arrays import LARGEST_LOSS, NOBODY, Array, Ints, read_only
 from trimtab.learn import fading
-from trimtab.learn.cholesky import triangles, unpack
 from trimtab.learn.confidence import Evidence
 from trimtab.learn.prior import BoundPrior
-from trimtab.learn.statistics import NEVER, Statistics
+from trimtab.learn.statistics import NEVER, Statistics, triangles, unpack
 from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from trimtab.arrays import NOBODY, Array, Ints
 from trimtab.errors import InvalidInput
-from trimtab.learn.cholesky import unpack
 from trimtab.learn.nodewise import NodewiseEstimators
+from trimtab.learn.statistics import unpack
 from trimtab.model.bases import Monomials
 from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.model.domain import BoundBalls

@@ -32,9 +32,9 @@ SEVERAL = 3  # criteria that are needed before they ring together
 BEFORE, KEPT = 4.0, 32.0  # tests that say what is usual of the common part: before any; at most
 USUAL = 16.0  # squared deviations that one test adds to what is usual, at most
 ENOUGH = 2 * CUT_FROM  # losses before what is expected of others, or of earlier ones, rings
-CUTS = 5  # losses of a segment and more than half of it: so many are no outliers
+CUTS = 5  # losses of a segment, and more than half of it: that number are no outliers
 OFTEN = 8  # rounds between two tests, at most,
-MANY, SELDOM = 1000, 16  # times one for every so many criteria: a test costs as much as 25 tells
+MANY, SELDOM = 1000, 16  # times one for every MANY criteria: a test costs as much as 25 tells
 
 
 def interval(criteria: int) -> int:

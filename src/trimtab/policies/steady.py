@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,32 +11,18 @@ from trimtab.errors import InvalidInput
 from trimtab.learn import NEVER, Confidence, Prior
 from trimtab.model.domain import BoundBox, BoundDomain
 from trimtab.model.problem import Problem
-from trimtab.model.toll import Toll
 from trimtab.policies import alarm as alarms
 from trimtab.policies.base import Cause, Told
 from trimtab.policies.lazy_policy import ColdStart, LazyPolicy
 from trimtab.policies.record import Record
 from trimtab.policies.registry import register
+from trimtab.policies.weighing import Weighed, gains_of, price_of, priced, sighted, smallest
 from trimtab.solve import Solution
 
 PRUNED = 0.1  # of the width: what may be given up so that fewer knobs move
-BLIND, MOST_BLIND = 2.0, 0.5  # widths that a round costs in which nothing is learned; the most
-#                               of them that a move has to gain in every round for that
 CAUTION, CAUTIOUS = 0.1, 2  # how far at once after an alarm, and at how many looks
 REACH, REACH_ROUNDS = 0.2, 100.0  # of a knob at one look, and after how many rounds it grows
-SHARE, EARLY = 0.75, 20  # of the way to an end of its range a knob goes, before so many rounds
-
-Terms = tuple[Array, Array]  # of F at a state, (m,) each: estimated losses and widths
-
-
-class Weighed(NamedTuple):
-    """What a look has found."""
-
-    free: Solution  # the best state were moves free
-    best: Array  # the one to take
-    rounds: int  # within which it pays
-    here: Terms  # at the present state,
-    there: Terms  # and at the best, or were moves free where that is the present one
+SHARE, EARLY = 0.75, 20  # of the way to an end of its range a knob goes, in the first rounds
 
 
 @register
@@ -263,9 +249,9 @@ class SteadyGraphLinUCB(LazyPolicy):
             free, best, rounds, here, there = self._weighed(criteria)
         knobs = np.flatnonzero(best != before)
         weighed = best if knobs.size else free.state
-        gain, expected = self._gains(here, there)
+        gain, expected = gains_of(learner, here, there)
         means, widths = there if knobs.size else here
-        price = self._price(weighed, there, rounds)
+        price = price_of(learner, weighed, there, rounds)
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
         fades = learner.estimators.memory < NEVER or learner.window is not None
@@ -316,50 +302,14 @@ class SteadyGraphLinUCB(LazyPolicy):
         else:
             free = Solution(found["free"], found["value"], None)
             weighed = Weighed(free, found["best"], found["rounds"], found["here"], found["there"])
-        weighed = self._sighted(weighed)
+        weighed = sighted(learner, weighed)
         if prior is not None and prior.least is not None:
-            price = self._price(weighed.best, weighed.there, weighed.rounds) / weighed.rounds
+            price = price_of(learner, weighed.best, weighed.there, weighed.rounds) / weighed.rounds
             moves = not np.array_equal(weighed.best, learner.state)
-            if moves and self._gains(weighed.here, weighed.there)[0] < price:
+            if moves and gains_of(learner, weighed.here, weighed.there)[0] < price:
                 there = learner.lcb.terms(weighed.free.state)  # the bound promised too much
                 return Weighed(weighed.free, learner.state, weighed.rounds, weighed.here, there)
         return weighed
-
-    def _sighted(self, weighed: Weighed) -> Weighed:
-        """The same, where nothing is learned for some rounds after a knob has moved.
-
-        Without the knobs that settle longest the move may be better, and so may staying.
-        """
-        learner, best, settling = self.learner, weighed.best, self.learner.settling
-        if settling is None or np.array_equal(best, learner.state):
-            return weighed
-
-        def cost(state: Array) -> float:
-            price = self._price(state, weighed.there, weighed.rounds)
-            return learner.lcb.value(state) + price / weighed.rounds
-
-        moved = np.unique(settling[best != learner.state])[::-1]
-        fewer = [np.where(settling <= n, best, learner.state) for n in moved]
-        found = min([*filter(learner.admits, fewer), learner.state], key=cost)
-        if np.array_equal(found, best):
-            return weighed
-        stays = np.array_equal(found, learner.state)
-        there = learner.lcb.terms(weighed.free.state if stays else found)
-        return Weighed(weighed.free, found, weighed.rounds, weighed.here, there)
-
-    def _price(self, state: Array, there: Terms, rounds: int) -> float:
-        """What it costs to go to a state: the way, and the rounds in which nothing is learned then.
-
-        The width of the bound is what may be won by learning. A round without any costs `BLIND`
-        widths, those of the state weighed; but who stays learns little that is new, so that it is
-        no more than a share of the width in each of the rounds in which the move has to pay.
-        """
-        here, settling = self.learner.state, self.learner.settling
-        price = self.learner.problem.toll.of(here, state)
-        if settling is not None:
-            blind = BLIND * int(settling[state != here].max(initial=0))
-            price += float(there[1].sum()) * min(blind, MOST_BLIND * rounds)
-        return price
 
     def _by_hand(self, domain: BoundDomain, criteria: Ints) -> Weighed:
         learner, toll = self.learner, self.learner.problem.toll
@@ -371,9 +321,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         elif learner.pending:
             rounds = max(min(self._answered(), rounds), 1)
         while True:
-            best = self._priced(free, toll.over(rounds), domain)
+            best = priced(learner, free, toll.over(rounds), domain)
             if self.rho > 0.0:
-                best = self._ladder(best, criteria, toll.over(rounds))
+                best = smallest(learner, best, criteria, toll.over(rounds), self.rho)
             needed = self._rounds(best)
             if needed <= rounds:
                 break
@@ -389,17 +339,6 @@ class SteadyGraphLinUCB(LazyPolicy):
     def recount(self) -> None:
         """Take what the matrices hold now for what the last look knew: they were refitted."""
         self._gain = float(self.learner.estimators.stats.gain.sum())
-
-    def _gains(self, here: Terms, there: Terms) -> tuple[float, float]:
-        """By how much a move lowers the bound and the estimate, no further than losses can go."""
-        prior, stats = self.learner.estimators.prior, self.learner.estimators.stats
-        low: Array | float = -np.inf  # what no criterion's part of the total can be below, (m,)
-        if prior is not None and prior.least is not None:
-            offset = stats.offset if stats.offset.size else 0.0
-            low = self.learner.problem.weights * (prior.least - offset)
-        (mean, width), (other, near) = here, there
-        bound = np.maximum(mean - width, low).sum() - np.maximum(other - near, low).sum()
-        return float(bound), float(np.maximum(mean, low).sum() - np.maximum(other, low).sum())
 
     def _answered(self) -> int:
         """The rounds played whose losses are not on their way."""
@@ -418,36 +357,6 @@ class SteadyGraphLinUCB(LazyPolicy):
         """How much of the way to an end of its range a knob may go: not all of it early."""
         early = self.learner.prior is not None and self._answered() < EARLY
         return SHARE if early else 1.0
-
-    def _priced(self, free: Solution, price: Toll, domain: BoundDomain) -> Array:
-        """The best state where a move has this price per round."""
-        learner = self.learner
-        if price.free:
-            return free.state
-        found = learner.solve(learner.problem.all_criteria, domain=domain, price=price)
-        paid = free.value + price.of(learner.state, free.state)
-        return free.state if paid < found.value else found.state
-
-    def _ladder(self, best: Array, criteria: Ints, price: Toll) -> Array:
-        """The smallest move that is as good as the best, up to rho widths."""
-        learner, graph = self.learner, self.problem.graph
-
-        def cost(state: Array) -> float:
-            return learner.lcb.value(state) + price.of(learner.state, state)
-
-        least = cost(best)
-        rungs: list[Ints | None] = [None]
-        if criteria.size:
-            near, readers = graph.reach(criteria)
-            rungs += [near, graph.reach(readers)[0]]
-        for knobs in rungs:
-            state = learner.state
-            if knobs is not None:
-                found = learner.solve(self.problem.all_criteria, free=knobs, price=price, effort=0)
-                state = found.state
-            if cost(state) - least <= self.rho * learner.lcb.width(state):
-                return state
-        return best
 
     def _rounds(self, state: Array) -> int:
         """n*: how many rounds the state would stay, as far as the clock allows."""

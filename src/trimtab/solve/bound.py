@@ -19,7 +19,7 @@ import numpy as np
 from trimtab._core import Objective, predict
 from trimtab.arrays import Array, ArrayLike, Ints, read_only, refuse_where
 from trimtab.errors import InvalidInput
-from trimtab.learn.cholesky import triangles, unpack
+from trimtab.learn.statistics import triangles, unpack
 from trimtab.model.bases import Monomials
 from trimtab.model.domain import BoundBox, BoundDomain
 from trimtab.model.problem import Problem

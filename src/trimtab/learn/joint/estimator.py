@@ -19,12 +19,11 @@ import numpy as np
 
 from trimtab.arrays import Array, Ints
 from trimtab.errors import InvalidInput
-from trimtab.learn.cholesky import triangle_size, unpack
 from trimtab.learn.joint.model import Factors
 from trimtab.learn.joint.noise import JointNoise
 from trimtab.learn.joint.prior import JointData, JointPrior
 from trimtab.learn.nodewise import UNKNOWN
-from trimtab.learn.statistics import NEVER, TIE
+from trimtab.learn.statistics import NEVER, TIE, triangle_size, unpack
 
 _ARRAYS = ("R", "part", "correction")
 _DATA = ("alone", "H", "W", "T")  # kept beside where V starts at a prior

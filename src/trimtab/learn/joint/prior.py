@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import Array, per_item
-from trimtab.learn.cholesky import triangle_size, unpack
 from trimtab.learn.empirical_bayes import NOISE_SD, NOISES, SPREAD, SPREAD_SD, SPREADS
 from trimtab.learn.joint.model import Factors
 from trimtab.learn.joint.noise import JointNoise, joint_noise
 from trimtab.learn.prior import Prior
+from trimtab.learn.statistics import triangle_size, unpack
 from trimtab.model.problem import Problem
 
 SINGULAR = 1e-12  # of the largest eigenvalue of the weights: criteria never seen

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from trimtab.arrays import Array, Bools, Ints
-from trimtab.learn.cholesky import unpack
 from trimtab.learn.prior import BoundPrior
+from trimtab.learn.statistics import unpack
 
 MOST, CRITERIA = 24, 1000  # tells that are kept, and criteria beyond which none are
 FEWEST = 3  # losses of a criterion of which one may be an outlier; at most every third is

@@ -10,7 +10,7 @@ import numpy as np
 from trimtab.learn import beliefs, empirical_bayes, prior
 from trimtab.learn.losses import first_losses, level
 from trimtab.live.spec.spec import Spec
-from trimtab.policies import alarm, steady
+from trimtab.policies import alarm, steady, weighing
 
 HOMES: tuple[ModuleType, ...] = (
     prior,
@@ -19,6 +19,7 @@ HOMES: tuple[ModuleType, ...] = (
     first_losses,
     beliefs,
     steady,
+    weighing,
     alarm,
 )
 

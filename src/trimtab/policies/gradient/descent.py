@@ -105,7 +105,7 @@ class GradientPolicy(Protocol):
         for name, kind in kinds.items():
             x = snapshot[name]
             expected: tuple[int, ...] = ()
-            if kind == "grid":  # so many numbers for every knob
+            if kind == "grid":  # the same number of entries for every knob
                 expected = (policy.domain.knobs, *np.shape(x)[1:2])
             elif kind != "one":
                 expected = (sizes[kind],)

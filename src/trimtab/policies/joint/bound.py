@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from trimtab.arrays import Array, ArrayLike, Ints, read_only
-from trimtab.learn.cholesky import triangles
 from trimtab.learn.joint.estimator import JointEstimator
+from trimtab.learn.statistics import triangles
 from trimtab.model.bases import Features, Monomials
 from trimtab.model.bases.monomial import MonomialArrays
 from trimtab.model.bases.stacked import Joined, Laid, Together
