@@ -20,6 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.main import get_command
 
+from tests.brief import shorten
 from tests.fuzzing import examples
 from tests.live.tuners import SPEC, Clock, play
 from trimtab.cli import app
@@ -55,7 +56,9 @@ def elsewhere(store: Path) -> Iterator[None]:
     home = Path.cwd()
     before = visible(home)
     os.chdir(store)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        shorten(patch)
+        yield
     os.chdir(home)
     assert visible(home) == before
 

@@ -114,6 +114,7 @@ def test_what_is_wrong_is_named_without_secrets(spec: Path) -> None:
     assert "variable HOOK is not set" in lacking["webhook[0]"]
 
 
+@pytest.mark.usefixtures("brief")
 def test_doctor_prints_it(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK", "http://hook")
     with server(lambda got: json_reply({"latency": 120.0})) as web:
