@@ -11,14 +11,17 @@ import io
 import re
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from trimtab.cli import app
+from trimtab.live.spec.spec import example
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "# Five minutes with a live system\n"
@@ -55,10 +58,21 @@ def played(page: str) -> Iterator[tuple[str, str, str]]:
             Path(name).write_text(content, encoding="utf-8")
         elif language == "sh":
             said = "".join(run(line) for line in content.splitlines())
+        elif language == "toml":
+            assert part_of(tomllib.loads(content), tomllib.loads(example()))
         else:
             assert language == "text"
         yield language, content, said
         said = "" if language == "text" else said
+
+
+def part_of(some: Any, whole: Any) -> bool:
+    """Whether everything in these plain data is in others."""
+    if isinstance(some, dict):
+        return all(key in whole and part_of(x, whole[key]) for key, x in some.items())
+    if isinstance(some, list) and some and isinstance(some[0], dict):
+        return all(any(part_of(each, other) for other in whole) for each in some)
+    return bool(some == whole)
 
 
 def words(text: str) -> str:

@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 
+from tests.postgres import connect
 from tests.run.redis import RedisServer
 from tests.run.web import Got, Reply, json_reply, server
 
@@ -101,7 +101,7 @@ def test_no_program_shows_a_password(postgres_url: str, tmp_path: Path) -> None:
     for command in ("check", "export"):
         run("storage", command, store)
     seen.append(_served(store, tmp_path, environment))
-    with psycopg.connect(postgres_url) as connection:
+    with connect(postgres_url) as connection:
         tables = connection.execute(
             "SELECT tablename FROM pg_tables WHERE tablename LIKE 'trimtab%'"
         ).fetchall()
