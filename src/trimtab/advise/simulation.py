@@ -27,7 +27,6 @@ from trimtab.advise.worlds import STRATA, world_number
 from trimtab.arrays import Array
 from trimtab.errors import InvalidInput, SolverFailed
 from trimtab.model.bases import Monomials
-from trimtab.model.domain import BoundBox
 from trimtab.model.problem import Problem
 from trimtab.sim.play import play
 from trimtab.sim.trace import Trace
@@ -37,8 +36,7 @@ ROUNDS, LEAST_ROUNDS = 1000, 30  # played at most, and at least if the horizon h
 WORK = 8.0  # seconds, about and at most
 PER_LOOK, PER_FEATURE = 1.2e-3, 5e-6  # of work: of a look, and of each of its features
 PER_ROUND = 2e-5  # of a run
-OTHER_FEATURES = 30.0  # times as much work where features are not powers of knobs,
-LEVELS = 2.5  # and where knobs have levels
+OTHER_FEATURES = 30.0  # times as much work where features are not powers of knobs
 LOOKS = 100  # of all variants in a world, about
 EAGER_WORK = 0.45  # of all work, that a variant which looks in every round may take
 MOST_WORLDS = 96
@@ -143,8 +141,6 @@ class Simulation:
 def work_per_look(problem: Problem) -> float:
     """The seconds that a look takes, about."""
     each = PER_LOOK + PER_FEATURE * int(problem.dims.sum())
-    if isinstance(problem.domain, BoundBox) and problem.domain.leveled.size:
-        each *= LEVELS
     return each if isinstance(problem.features, Monomials) else OTHER_FEATURES * each
 
 
