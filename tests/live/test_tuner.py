@@ -482,6 +482,23 @@ def test_a_young_tuner_is_opened_from_a_snapshot_too(tmp_path: Path, clock: Cloc
     assert sorted(numbers) == [16, 32, 64]
 
 
+def test_status_after_every_metric_of_wild_first_rounds(tmp_path: Path, clock: Clock) -> None:
+    """An outlier of a round that is not over yet; what is asked meanwhile changes nothing."""
+    spec = spec_with(policy={"kind": "SteadyGraphLinUCB"})
+    rng = np.random.default_rng(1)
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        for _ in range(16):
+            decision = tuner.ask()
+            clock.wait(minutes=30)
+            for objective in spec.objectives:
+                wild = 0.5 * (rng.random() < 0.2)
+                value = objective.value(0.3 + 0.02 * rng.normal() + wild)
+                tuner.tell(decision.id, {objective.name: value, "errors": 1.0, "load": 1.0})
+                assert tuner.status().rounds == decision.round
+    with open_journal(tmp_path / "a.db", read_only=True) as journal:
+        assert replay(journal, "shop").same
+
+
 def test_a_new_process_in_every_round_changes_nothing(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,13 +80,16 @@ class Diary:
         return self._rounds.size
 
     def correct(self, criterion: int, epochs: Ints, n: Ints, losses: Array) -> None:
-        """The first epochs of a criterion had these losses alone, means of n rounds each."""
+        """The first epochs of a criterion had these losses alone, means of n rounds each.
+
+        Those of the present epoch are not in the diary yet, and are left for later.
+        """
         place = int(np.searchsorted(self._criteria, criterion))
         if place == self._criteria.size or self._criteria[place] != criterion:
             return
         E = self.epochs
-        count = np.bincount(epochs, n, minlength=E)
-        total = np.bincount(epochs, n * losses, minlength=E)
+        count = np.bincount(epochs, n, minlength=E)[:E]
+        total = np.bincount(epochs, n * losses, minlength=E)[:E]
         self._n[:, place], self._losses[:, place] = count, total / np.maximum(count, 1.0)
 
     def wander(self, stats: Statistics, scales: Scales) -> float:
