@@ -36,7 +36,9 @@ def calls(tuner: tt.Tuner, rng: random.Random, worker: str) -> Iterator[Said]:
     spec = tuner.spec
     knob = spec.knobs[0]
     decision = tuner.ask(worker)
-    values = {o.name: o.low + (o.high - o.low) * rng.random() for o in spec.objectives}
+    # The same values whoever tells them: a server may still be writing what a killed worker told.
+    measured = random.Random(f"{decision.id} {decision.at}")
+    values = {o.name: o.low + (o.high - o.low) * measured.random() for o in spec.objectives}
     tuner.tell(decision.id, values)
     yield decision.id, values
     middle = knob.value(rng.choice([0.25, 0.5, 0.75]))

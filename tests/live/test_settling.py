@@ -11,7 +11,7 @@ import trimtab as tt
 from tests.live.tuners import Clock, play, spec_with, tuner_at
 from trimtab.live import Spec
 from trimtab.live.replay import replay
-from trimtab.live.state.guards import settling
+from trimtab.live.state.guards import MOST_ROUNDS, settling
 from trimtab.live.store.opening import open_journal
 
 
@@ -49,6 +49,18 @@ def test_nothing_is_blind_before_the_pace_is_known(tmp_path: Path) -> None:
     with tuner_at(tmp_path, Clock(), settles("10m")) as tuner:
         tuner.ask()
         assert blind(tuner) == [0, 0, 0]
+
+
+def test_time_that_stands_still_for_thousands_of_rounds_stops_nothing(tmp_path: Path) -> None:
+    """A clock that was far ahead, or one that is given and does not move: the pace goes to 0."""
+    clock = Clock()
+    with tuner_at(tmp_path, clock, settles("10m")) as tuner:
+        play(tuner, clock, 3)
+        for _ in range(2):
+            tuner.ask("another")
+            tuner._projection.tuner_state.pace = 5e-324  # as 10,000 rounds at one instant make it
+            tuner.tell(tuner.ask().id, {"latency": 100.0})
+            assert blind(tuner) == [MOST_ROUNDS] * 3
 
 
 def moves(folder: Path, amount: Any, **options: Any) -> tuple[int, list[dict[str, float]]]:

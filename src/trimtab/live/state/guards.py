@@ -70,7 +70,8 @@ def settling(tuner_state: TunerState) -> list[int]:
         if duration is not None and duration.seconds is None:
             rounds = duration.amount
         elif duration is not None and duration.seconds and tuner_state.pace:
-            rounds = ceil(1_000_000 * duration.seconds / tuner_state.pace) - 1
+            # Where time stands still the pace goes to 0.
+            rounds = ceil(min(1_000_000 * duration.seconds / tuner_state.pace, MOST_ROUNDS + 1)) - 1
         found.append(min(rounds, MOST_ROUNDS))
     return found
 
