@@ -1,9 +1,11 @@
-"""No folder is over-full, and no module so small that another could hold it."""
+"""No folder is over-full, no module so small that another could hold it, and no path long."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "trimtab"
 TESTS = Path(__file__).parent
@@ -51,3 +53,19 @@ def test_small_modules_have_a_reason() -> None:
         if len(path.read_text(encoding="utf-8").splitlines()) < FEW
     }
     assert small == set(REASONS)
+
+
+@pytest.mark.slow
+def test_paths_are_short() -> None:
+    """The marks of decision 17, counted by the interpreter's profiler."""
+    from scripts import house
+
+    def within(found: str, calls: int, files: int) -> bool:
+        words = found.split()  # "98 calls in 12 files"
+        return int(words[0]) <= calls and int(words[3]) <= files
+
+    look, frozen = house.policy_paths()
+    assert within(look, 200, 12), look
+    assert within(frozen, 10, 4), frozen
+    tell = house.tuner_path()
+    assert within(tell, 100, 12), tell

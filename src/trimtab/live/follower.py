@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.live import correcting
@@ -24,7 +24,7 @@ from trimtab.live.store.database import Step
 from trimtab.live.store.event import EPOCH, Draft, Event, microseconds
 from trimtab.live.store.faults import Unavailable
 from trimtab.live.store.journal import Journal
-from trimtab.live.store.session import MakeHandover, MakeRow, Place, Read, Session
+from trimtab.live.store.session import MakeRows, Place, Read, Session
 from trimtab.live.store.snapshot_table import Snapshot
 
 if TYPE_CHECKING:
@@ -39,13 +39,6 @@ STEPS = ("received", "appended", "folded", "before snapshot", "after snapshot")
 
 Plan = Callable[[TunerState, Read, int], list[Entry]]  # of the tuner_state, at a time
 Make = Callable[[Read], list[Draft]]  # the plan, as what is to be appended
-
-
-class Rows(TypedDict):
-    """What is written with events."""
-
-    beside: MakeRow | None
-    handover: MakeHandover | None
 
 
 class Follower:
@@ -73,7 +66,7 @@ class Follower:
 
     # Reading.
 
-    def begin(self, first: Callable[[], Draft] | None, beside: MakeRow | None = None) -> bool:
+    def begin(self, first: Callable[[], Draft] | None, beside: MakeRows | None = None) -> bool:
         """Take in all there is, the draft if there is nothing; whether there is anything then."""
         for snapshot in self._snapshots(None):
             found = Projection.from_snapshot(snapshot, self._again)
@@ -137,8 +130,7 @@ class Follower:
         signed: dict[str, str],
         *,
         fresh: bool = False,
-        beside: MakeRow | None = None,
-        handover: MakeHandover | None = None,
+        beside: MakeRows | None = None,
     ) -> tuple[Event, ...]:
         """Plan, append and follow; no event if there is nothing to do.
 
@@ -149,8 +141,7 @@ class Follower:
             plan: what is to be appended.
             signed: what every payload has beside it.
             fresh: whether to read what is new before the first plan, because planning is dear.
-            beside: gives the row that is written with the events.
-            handover: gives what a look has learned, for others to take over.
+            beside: gives the rows that are written with the events.
         """
         with self.turn():
             self._step("received")
@@ -161,12 +152,11 @@ class Follower:
                 drafts = make(self.read)
             if not drafts:
                 return ()
-            rows: Rows = {"beside": beside, "handover": handover}
             place = self.projection.place
-            events = self.journal.append(self.name, *drafts, after=place, **rows)
+            events = self.journal.append(self.name, *drafts, after=place, beside=beside)
             while not events:
                 self.follow()  # an `amend` takes long, and is not for the lock
-                alone = self.journal.decide(self.name, partial(self._alone, make, rows))
+                alone = self.journal.decide(self.name, partial(self._alone, make, beside))
                 if alone is not None:
                     events = alone
                     break
@@ -178,14 +168,16 @@ class Follower:
             self._step("folded")
             return events
 
-    def _alone(self, make: Make, rows: Rows, session: Session) -> tuple[Event, ...] | None:
+    def _alone(
+        self, make: Make, beside: MakeRows | None, session: Session
+    ) -> tuple[Event, ...] | None:
         """Read what is new, plan and append while nobody else can; None if it would take long."""
         new = list(session.events(after=self.projection.place))
         if any(event.kind in ("amend", "spec") for event in new):
             return None
         self.projection.extend(new, self._amended)
         drafts = make(session.events)
-        return session.append(*drafts, **rows) if drafts else ()
+        return session.append(*drafts, beside=beside) if drafts else ()
 
     def _tried(self, make: Make) -> list[Draft]:
         """What the plan amounts to by what is known, nothing if it cannot be made without reading.
@@ -278,7 +270,7 @@ class Follower:
             self._step("after snapshot")
 
 
-def _begun(first: Draft, beside: MakeRow | None, session: Session) -> Event:
+def _begun(first: Draft, beside: MakeRows | None, session: Session) -> Event:
     """The first event: the draft, unless somebody else has begun."""
     return next(session.events(), None) or session.append(first, beside=beside)[0]
 

@@ -10,10 +10,9 @@ from typing import Any
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import history as journal
-from trimtab.live.state.decision import id_of
 from trimtab.live.state.reducer import KINDS, spec_in
 from trimtab.live.state.tuner_state import State
-from trimtab.live.store.event import Event
+from trimtab.live.store.event import Event, id_of
 from trimtab.live.store.session import Read
 from trimtab.plain.faults import whole
 from trimtab.registry import suggestion

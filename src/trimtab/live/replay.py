@@ -10,9 +10,8 @@ from typing import Any
 from trimtab.errors import NotFound
 from trimtab.live.correcting import replayed
 from trimtab.live.planning import decide
-from trimtab.live.state.decision import id_of
 from trimtab.live.state.projection import Projection
-from trimtab.live.store.event import canonical, microseconds
+from trimtab.live.store.event import canonical, id_of, microseconds
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.snapshot_table import Snapshot
 

@@ -10,12 +10,11 @@ from typing import Any, Literal, Self
 from trimtab.live.helping import Helping, Noise, helping_of, noise_of, posterior_of
 from trimtab.live.obstacles import Obstacle, obstacles_of
 from trimtab.live.state.approval import expired
-from trimtab.live.state.decision import id_of
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import room
 from trimtab.live.state.learning.learned import Learned
 from trimtab.live.state.tuner_state import TunerState
-from trimtab.live.store.event import EPOCH
+from trimtab.live.store.event import EPOCH, id_of
 
 SCHEMA = "trimtab.status/1"
 Mode = Literal["tuning", "paused", "manual", "rollback"]

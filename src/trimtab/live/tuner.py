@@ -21,17 +21,17 @@ from trimtab.live.planning import decide
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import approval, commands, history
 from trimtab.live.state.commands import Entry
-from trimtab.live.state.decision import Decision, decision_of, number_of
-from trimtab.live.state.measurement import CONTROL, plain_metrics
+from trimtab.live.state.decision import Decision, decision_of
+from trimtab.live.state.measurement import CONTROL
 from trimtab.live.state.projection import Projection
 from trimtab.live.state.reducer import recorded
-from trimtab.live.state.telling import Memory, Receipt, entries_of, known_of
+from trimtab.live.state.telling import Memory, Receipt, entries_of, known_of, plain_metrics
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.database import Beside, Step
-from trimtab.live.store.event import Draft, Event, microseconds, word
+from trimtab.live.store.event import Draft, Event, microseconds, number_of, word
 from trimtab.live.store.journal import Journal
 from trimtab.live.store.opening import open_journal
-from trimtab.live.store.session import MakeHandover, MakeRow, Read
+from trimtab.live.store.session import MakeRows, Read
 from trimtab.live.warm_start import rows_of
 from trimtab.plain.faults import whole
 
@@ -214,7 +214,7 @@ class Tuner:
 
         with self._follower.turn():
             events = self._act(
-                plan, actor, fresh=True, answer=self._first_decision, handover=self._handover
+                plan, actor, fresh=True, answer=self._first_decision, also=self._handover
             )
             if events:
                 event = events[0]
@@ -447,19 +447,24 @@ class Tuner:
         *,
         fresh: bool = False,
         answer: Callable[[tuple[Event, ...]], Any] = lambda events: None,
-        handover: MakeHandover | None = None,
+        also: MakeRows | None = None,
     ) -> tuple[Event, ...]:
         """The events that a plan amounts to, appended; none if there is nothing to do.
 
-        `answer` is what the verb answers when these events are appended.
+        `answer` is what the verb answers when these events are appended, `also` gives more rows
+        that are written with them.
         """
-        signed, beside = self._signed(actor, why), self._beside(answer)
-        return self._follower.act(plan, signed, fresh=fresh, beside=beside, handover=handover)
+        signed, beside = self._signed(actor, why), self._beside(answer, also)
+        return self._follower.act(plan, signed, fresh=fresh, beside=beside)
 
-    def _beside(self, answer: Callable[[tuple[Event, ...]], Any]) -> MakeRow | None:
-        """What gives the row that is written with events, by what the verb answers then."""
+    def _beside(
+        self, answer: Callable[[tuple[Event, ...]], Any], also: MakeRows | None = None
+    ) -> MakeRows | None:
+        """What gives the rows that are written with events, by what the verb answers then."""
         row = self._row
-        return None if row is None else (lambda events: row(answer(events)))
+        if row is None:
+            return also
+        return lambda events: [row(answer(events)), *(also(events) if also else ())]
 
     def _signed(self, actor: str | None, why: str | None = None) -> dict[str, str]:
         """Who is behind an event, and why, as its payload says it."""
@@ -474,9 +479,11 @@ class Tuner:
             return newest
         return number_of(self.name, decision_id)
 
-    def _handover(self, events: tuple[Event, ...]) -> bytes | None:
-        """What was learned, if the decision to be appended comes after a look."""
-        return self._projection.handover() if "look" in events[0].payload else None
+    def _handover(self, events: tuple[Event, ...]) -> list[Beside]:
+        """What was learned, for others to take over, if the decision comes after a look."""
+        if "look" not in events[0].payload:
+            return []
+        return [self._journal.handover(events[0], self._projection.handover())]
 
     def _first_decision(self, events: tuple[Event, ...]) -> Decision:
         """The decision that is about to be appended."""

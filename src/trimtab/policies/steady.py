@@ -224,7 +224,7 @@ class SteadyGraphLinUCB(LazyPolicy):
         begun = self._last_global
         self._next_check = begun + 2 * (self.learner.clock - begun)
         if self.learner.prior is not None:
-            latest = self.learner.clock + alarms.interval(self.problem.criteria)
+            latest = self.learner.clock + alarms.interval(self.learner.problem.criteria)
             self._next_check = min(self._next_check, latest)
             rung, doubted = alarms.changed(self.learner)
             if rung.size:

@@ -11,8 +11,8 @@ from typing import Any
 
 from trimtab.errors import InvalidInput
 from trimtab.live.clock import stamp
-from trimtab.live.state.decision import Decision, number_of
-from trimtab.live.store.event import Draft
+from trimtab.live.state.decision import Decision
+from trimtab.live.store.event import Draft, number_of
 from trimtab.live.store.journal import Journal
 from trimtab.live.tuner import Tuner
 from trimtab.run.faults import TargetFault

@@ -32,14 +32,14 @@ def answers(journal: Journal) -> list[Row]:
     return journal._database.query("SELECT key, body, at FROM answers ORDER BY key")
 
 
-def answer(key: str) -> Callable[[tuple[Event, ...]], Beside]:
+def answer(key: str) -> Callable[[tuple[Event, ...]], list[Beside]]:
     """A row that says which events were appended under the key."""
 
-    def row(events: tuple[Event, ...]) -> Beside:
+    def rows(events: tuple[Event, ...]) -> list[Beside]:
         said = " ".join(str(event.number) for event in events)
-        return Beside("answers", {"key": key, "body": said, "at": 7})
+        return [Beside("answers", {"key": key, "body": said, "at": 7})]
 
-    return row
+    return rows
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -6,8 +6,9 @@ from typing import Any
 
 from trimtab.errors import Conflict
 from trimtab.live.state.commands import Entry
-from trimtab.live.state.decision import Reason, id_of
+from trimtab.live.state.decision import Reason
 from trimtab.live.state.tuner_state import Proposal, State, TunerState
+from trimtab.live.store.event import id_of
 
 
 def approve(tuner_state: TunerState, number: int, now: int) -> list[Entry]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from trimtab.display import displayed
-from trimtab.errors import NotFound
 from trimtab.live.spec.spec import Spec
-from trimtab.live.store.event import Event
+from trimtab.live.store.event import Event, id_of
 
 SCHEMA = "trimtab.decision/1"
 Reason = Literal["hold", "move", "guard", "manual", "rollback"]
@@ -76,24 +74,3 @@ def decision_of(spec: Spec, event: Event, state: list[float]) -> Decision:
         client=payload["client"],
         actor=payload.get("actor"),
     )
-
-
-def id_of(tuner: str, number: int) -> str:
-    """The id of the decision that is event `number`.
-
-    >>> id_of("search", 17), number_of("search", "search-17")
-    ('search-17', 17)
-    """
-    return f"{tuner}-{number}"
-
-
-def number_of(tuner: str, id: object) -> int:
-    """The number of the event that a decision's id names.
-
-    Raises:
-        NotFound: no id of this tuner's decisions.
-    """
-    match = re.fullmatch(r"(.*)-([1-9][0-9]{0,17})", id) if isinstance(id, str) else None
-    if match is None or match[1] != tuner:
-        raise NotFound(f"decision {id!r} is none of tuner {tuner!r}; use the id that ask gave")
-    return int(match[2])

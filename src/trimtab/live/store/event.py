@@ -15,12 +15,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trimtab.errors import InvalidInput
+from trimtab.errors import Conflict, InvalidInput, NotFound
 from trimtab.live.store.faults import Damaged
 
 GENESIS = bytes(32)  # stands before the first event
@@ -142,6 +143,39 @@ class Head:
         fields = [self.id, self.tuner, self.events, self.digest.hex()]
         return hashlib.sha256(json.dumps(fields).encode()).digest()
 
+    def sealed(
+        self, drafts: Sequence[Draft], known: dict[str, Event]
+    ) -> tuple[list[Event], list[Event]]:
+        """The events that the drafts are after this one, and those among them that are new.
+
+        Args:
+            drafts: what is to be appended.
+            known: earlier events by key, of the keys that the drafts use.
+
+        Raises:
+            Conflict: a key was used for something else.
+        """
+        number, digest = self.events, self.digest
+        given: list[Event] = []
+        new: list[Event] = []
+        for draft in drafts:
+            earlier = None if draft.key is None else known.get(draft.key)
+            if earlier is not None:
+                if not earlier.repeats(draft):
+                    raise Conflict(
+                        f"the key {draft.key!r} of tuner {self.tuner!r} belongs to event "
+                        f"{earlier.number}, which says something else; use a new key"
+                    )
+                given.append(earlier)
+                continue
+            event = draft.sealed(self.tuner, number + 1, digest)
+            number, digest = event.number, event.digest
+            if event.key is not None:
+                known[event.key] = event
+            new.append(event)
+            given.append(event)
+        return given, new
+
     def after(self, events: Sequence[Event]) -> Head:
         """The head when these events have been appended."""
         return Head(self.id, self.tuner, events[-1].number, events[-1].digest)
@@ -168,6 +202,27 @@ def head_of(row: Sequence[Any], store: str) -> Head:
         f"{store}: the row of tuner {id} ({name!r}) in trimtab_tuners does not match its seal: it "
         "was changed"
     )
+
+
+def id_of(tuner: str, number: int) -> str:
+    """The id of the decision that is event `number`.
+
+    >>> id_of("search", 17), number_of("search", "search-17")
+    ('search-17', 17)
+    """
+    return f"{tuner}-{number}"
+
+
+def number_of(tuner: str, id: object) -> int:
+    """The number of the event that a decision's id names.
+
+    Raises:
+        NotFound: no id of this tuner's decisions.
+    """
+    match = re.fullmatch(r"(.*)-([1-9][0-9]{0,17})", id) if isinstance(id, str) else None
+    if match is None or match[1] != tuner:
+        raise NotFound(f"decision {id!r} is none of tuner {tuner!r}; use the id that ask gave")
+    return int(match[2])
 
 
 def microseconds(at: datetime) -> int:

@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 
 from trimtab.errors import InvalidInput, NotFound
 from trimtab.live.store import session, snapshot_table
-from trimtab.live.store.database import FORMAT, Database, Execute, Row
+from trimtab.live.store.database import FORMAT, Beside, Database, Execute, Row
 from trimtab.live.store.event import (
     GENESIS,
     HEAD_COLUMNS,
@@ -30,7 +30,7 @@ from trimtab.live.store.event import (
     word,
 )
 from trimtab.live.store.faults import Damaged
-from trimtab.live.store.session import MakeHandover, MakeRow, Place, Session, rows_beside, sealed
+from trimtab.live.store.session import MakeRows, Place, Session
 from trimtab.live.store.snapshot_table import Snapshot
 
 T = TypeVar("T")
@@ -118,8 +118,7 @@ class Journal:
         tuner: str,
         *drafts: Draft,
         after: Event | Snapshot | None = None,
-        beside: MakeRow | None = None,
-        handover: MakeHandover | None = None,
+        beside: MakeRows | None = None,
     ) -> tuple[Event, ...]:
         """The events, in order and acknowledged; either all are written, or none.
 
@@ -132,27 +131,23 @@ class Journal:
             after: the last event of the list; nothing is written, and no event given, if others
                 have followed it meanwhile. So who has read everything decides alone, and waits
                 for nobody. Drafts have no keys then.
-            beside: gives a row of another table that is written with these events or not at all;
-                it is not asked for if no event is new.
-            handover: gives what was learned before the first of these events, for others to take
-                over; it replaces what was handed over before.
+            beside: gives rows of other tables that are written with these events or not at all;
+                they are not asked for if no event is new.
 
         Raises:
-            Conflict: a key was used for something else, or (`Taken`) that of the row beside them.
+            Conflict: a key was used for something else, or (`Taken`) that of a row beside them.
             Unavailable: nobody knows whether it was written; append the same again.
         """
         if not drafts:
             raise InvalidInput("there is nothing to append; give at least one draft")
         if after is None:
-            return self.decide(
-                tuner, lambda session: session.append(*drafts, beside=beside, handover=handover)
-            )
+            return self.decide(tuner, lambda session: session.append(*drafts, beside=beside))
         self.refuse_forked()
         with self._thread:
             id = self._ids.get(tuner) or self._known(tuner).id
             old = Head(id, tuner, after.number, after.digest)
-            events, _ = sealed(old, drafts, {})
-            rows = rows_beside(old, tuple(events), beside, handover)
+            events, _ = old.sealed(drafts, {})
+            rows = [] if beside is None else beside(tuple(events))
             if self._database.advance(old, old.after(events), events, rows):
                 return tuple(events)
             return ()
@@ -251,6 +246,14 @@ class Journal:
         if found is None:
             return iter(())
         return snapshot_table.load(self._query, tuner, found.id, most=most)
+
+    def handover(self, event: Event, content: bytes) -> Beside:
+        """The row that hands over, with the event, what was learned before it; the one before goes.
+
+        It is for the `beside` of `append`.
+        """
+        id = self._ids.get(event.tuner) or self._known(event.tuner).id
+        return snapshot_table.handed_over(id, event, content)
 
     def handed_over(self, event: Event) -> bytes | None:
         """What was learned before the event, if its author has handed it over and nobody since."""

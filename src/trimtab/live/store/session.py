@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from trimtab.errors import Conflict, InvalidInput
+from trimtab.errors import InvalidInput
 from trimtab.live.store import event_table, snapshot_table
 from trimtab.live.store.database import Beside, Execute, Step
 from trimtab.live.store.event import Draft, Event, Head
 from trimtab.live.store.faults import Damaged
 from trimtab.live.store.snapshot_table import Snapshot
 
-# What to write with events, when these are known: a row of another table; what a look has learned.
-MakeRow = Callable[[tuple[Event, ...]], Beside]
-MakeHandover = Callable[[tuple[Event, ...]], bytes | None]
+MakeRows = Callable[[tuple[Event, ...]], list[Beside]]  # of other tables, to be written with events
 Place = int | Event | Snapshot  # after which to go on reading
 
 
@@ -56,52 +54,6 @@ def _after(execute: Execute, head: Head, place: Event | Snapshot, store: str) ->
         ) from None
 
 
-def sealed(
-    head: Head, drafts: Sequence[Draft], known: dict[str, Event]
-) -> tuple[list[Event], list[Event]]:
-    """The events that the drafts are, and those among them that are new.
-
-    Args:
-        head: the end of the list before them.
-        drafts: what is to be appended.
-        known: earlier events by key, of the keys that the drafts use.
-
-    Raises:
-        Conflict: a key was used for something else.
-    """
-    number, digest = head.events, head.digest
-    given: list[Event] = []
-    new: list[Event] = []
-    for draft in drafts:
-        earlier = None if draft.key is None else known.get(draft.key)
-        if earlier is not None:
-            if not earlier.repeats(draft):
-                raise Conflict(
-                    f"the key {draft.key!r} of tuner {head.tuner!r} belongs to event "
-                    f"{earlier.number}, which says something else; use a new key"
-                )
-            given.append(earlier)
-            continue
-        event = draft.sealed(head.tuner, number + 1, digest)
-        number, digest = event.number, event.digest
-        if event.key is not None:
-            known[event.key] = event
-        new.append(event)
-        given.append(event)
-    return given, new
-
-
-def rows_beside(
-    head: Head, events: tuple[Event, ...], beside: MakeRow | None, handover: MakeHandover | None
-) -> list[Beside]:
-    """The rows that are written with the events; `head` is the end of the list before them."""
-    rows = [] if beside is None else [beside(events)]
-    content = None if handover is None else handover(events)
-    if content is not None:
-        rows.append(snapshot_table.handed_over(head, events[0], content))
-    return rows
-
-
 class Session:
     """A tuner's events inside one transaction; nobody else writes to the tuner meanwhile."""
 
@@ -113,22 +65,20 @@ class Session:
         """The tuner's events from there on, in order, each verified."""
         return events(self._execute, self._head, after=after, store=self._name)
 
-    def append(
-        self, *drafts: Draft, beside: MakeRow | None = None, handover: MakeHandover | None = None
-    ) -> tuple[Event, ...]:
+    def append(self, *drafts: Draft, beside: MakeRows | None = None) -> tuple[Event, ...]:
         """The events, in order; they are acknowledged when the session has ended well.
 
         Raises:
-            Conflict: a key was used for something else, or (`Taken`) that of the row beside them.
+            Conflict: a key was used for something else, or (`Taken`) that of a row beside them.
         """
         keys = {draft.key for draft in drafts if draft.key is not None}
         known = {e.key: e for e in self.events() if e.key in keys and e.key} if keys else {}
-        given, new = sealed(self._head, drafts, known)
+        given, new = self._head.sealed(drafts, known)
         for _ in new:
             self._step("before insert")
         if new:
             head = self._head.after(new)
-            rows = rows_beside(self._head, tuple(given), beside, handover)
+            rows = [] if beside is None else beside(tuple(given))
             if not event_table.advance(self._execute, self._head, head, new, rows):
                 raise Damaged(f"{self._name}: the end of tuner {head.tuner!r} moved under a lock")
             self._head = head

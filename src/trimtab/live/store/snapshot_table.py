@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from trimtab.errors import InvalidInput
 from trimtab.live.store.database import Beside, Execute
-from trimtab.live.store.event import Event, Head
+from trimtab.live.store.event import Event
 from trimtab.live.store.event_table import digest_of
 from trimtab.live.store.faults import SnapshotIgnored
 
@@ -104,11 +104,11 @@ def checksum(tuner: str, snapshot: Snapshot) -> bytes:
     return hashlib.sha256(json.dumps(plain).encode() + b"\n" + snapshot.content).digest()
 
 
-def handed_over(head: Head, event: Event, content: bytes) -> Beside:
-    """The row that hands over what was learned before an event; there is one for each tuner."""
+def handed_over(id: int, event: Event, content: bytes) -> Beside:
+    """The row that hands over what tuner `id` had learned before an event; it has one."""
     snapshot = Snapshot(HANDED, event.number, event.digest, content)
     values: dict[str, str | int | bytes] = {
-        "tuner": head.id,
+        "tuner": id,
         "number": HANDED,
         "through": event.number,
         "digest": event.digest,

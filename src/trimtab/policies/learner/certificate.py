@@ -42,11 +42,6 @@ class Account:
         """The sum over rounds of 2 W + gap, each as of the round's deployment."""
         return Certificate(bound=self.bound, certified=self.certified)
 
-    def wait(self, rounds: int, bound: float | None) -> None:
-        """Rounds pass at the deployed state; elsewhere the bound after them is given."""
-        self.bound = self.bound + rounds * self.rate if bound is None else bound
-        self.certified &= self.lower_certified
-
     def charge(self, value: float, upper: float) -> None:
         """A state is deployed whose F is `value`, and whose loss is at most `upper`."""
         if self.lower is None:

@@ -222,8 +222,10 @@ class Learner:
             again = min(rounds, self._counted)
             self._counted -= again
             rounds -= again
+        account = self.account
         self.clock += rounds
-        self.account.wait(rounds, bound)
+        account.bound = account.bound + rounds * account.rate if bound is None else bound
+        account.certified &= account.lower_certified
 
     @contextmanager
     def counted(self, rounds: int) -> Iterator[None]:
