@@ -248,7 +248,7 @@ def test_a_signal_pauses(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_where_nothing_good_is_known_it_pauses(tmp_path: Path, clock: Clock) -> None:
-    rules = [{"rule": "errors <= 2", "kind": "guardrail"}]
+    rules = [{"rule": "errors <= 2", "kind": "guardrail", "safety": 0.0}]
     with tuner_at(tmp_path, clock, spec_with(constraints=rules)) as tuner:
         tuner.tell(tuner.ask().id, FINE | {"errors": 9.0})
         assert tuner.status().mode == "paused"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.live.planning import wanted
 from trimtab.live.spec.knob import SAME
-from trimtab.live.state.guardrails import waits
+from trimtab.live.state.guardrails import lost, waits
 from trimtab.live.state.guards import free_in, room
 from trimtab.live.state.tuner_state import TunerState
 
@@ -44,6 +44,10 @@ def obstacles_of(tuner_state: TunerState, learned: Learned, *, now: int) -> list
     round, here = tuner_state.round + 1, tuner_state.state
     if tuner_state.paused is not None and tuner_state.forced_move is None:
         return [Obstacle(what="move", knob=None, limit=f"paused: {tuner_state.paused}")]
+    if notes := lost(tuner_state):
+        stale = learned.safety.outdated(tuner_state.origin)
+        found = [Obstacle(what="move", knob=None, limit=note) for note in [*notes, *stale]]
+        return found + _spent(tuner_state, now, round)
     if reason == "guard":
         return [Obstacle(what="move", knob=None, limit=note) for note in waits(tuner_state)]
     forced = tuner_state.forced_move
@@ -61,6 +65,20 @@ def obstacles_of(tuner_state: TunerState, learned: Learned, *, now: int) -> list
         found.append(
             Obstacle(what=reason, knob=knob.name, limit=limit, seconds=seconds, rounds=rounds)
         )
+    return found
+
+
+def _spent(tuner_state: TunerState, now: int, round: int) -> list[Obstacle]:
+    """Knobs that cannot move now."""
+    found = []
+    for j, knob in enumerate(tuner_state.spec.knobs):
+        free = free_in(tuner_state, j, now=now, round=round)
+        if free != (0.0, 0):
+            seconds, rounds = (None, None) if free is None else free
+            limit = room(tuner_state, j, now, round)[1]
+            found.append(
+                Obstacle(what="move", knob=knob.name, limit=limit, seconds=seconds, rounds=rounds)
+            )
     return found
 
 

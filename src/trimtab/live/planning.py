@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.live.state.approval import submitted
 from trimtab.live.state.decision import Reason
-from trimtab.live.state.guardrails import waits
+from trimtab.live.state.guardrails import lost, waits
 from trimtab.live.state.guards import TOLERANCE, limited
 from trimtab.live.state.tuner_state import State, TunerState
 
@@ -27,7 +27,7 @@ def decide(
         over = forced_move is not None and forced_move.by_guardrail
         state, held, exceeded = limited(tuner_state, goal, now=now, round=round, over_budget=over)
         unsafe = []
-        if forced_move is None and state != here:
+        if forced_move is None and state != here and not learned.escapes:
             unsafe = learned.safety.unsafe(state)
         if unsafe:
             state, held = here, [f"{rule} may not hold there" for rule in unsafe]
@@ -87,6 +87,12 @@ def wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, li
         )
         missing = waits(tuner_state) if tuner_state.observed else []
         return ("manual" if attached else "hold"), here, missing
+    if learned.escapes:
+        return (
+            "move",
+            learned.goal,
+            [f"{note}; trying those likeliest to" for note in lost(tuner_state)],
+        )
     if notes := waits(tuner_state):
         return "guard", here, notes
     return "move", learned.goal, []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import inf, isnan
 
-from trimtab.live.state.learning.lessons import Lesson, Watch
+from trimtab.live.state.learning.lessons import Escape, Lesson, Reach, Watch
 from trimtab.live.state.measurement import Plain, Told, weighted
 from trimtab.live.state.tuner_state import (
     APART,
@@ -18,6 +18,7 @@ from trimtab.live.state.tuner_state import (
 )
 
 MOST_DOUBLINGS = 30  # of the wait after a rollback
+RETREATS = 2  # rollbacks in a row that may end where guardrails are broken too
 
 
 def learn_baselines(tuner_state: TunerState, fresh: Mapping[str, Plain]) -> None:
@@ -78,7 +79,7 @@ def remember_good(tuner_state: TunerState, state: State) -> None:
     good = [*apart, same or Good(list(state))]
     if len(good) > MOST_GOOD:
         good.remove(max(good[:-2], key=lambda each: inf if each.loss is None else each.loss))
-    tuner_state.good = good
+    tuner_state.good, tuner_state.lost = good, False
 
 
 def credit(tuner_state: TunerState, state: State, losses: list[float], counts: list[int]) -> None:
@@ -118,31 +119,61 @@ def watched(
 
 
 def _turn_back(tuner_state: TunerState) -> bool:
-    """Have the tuner go to the last good state; where there is none it stays, paused.
+    """Have the tuner go to the last good state; where none is known it is lost, or pauses.
 
     The policy has not learned why, and would soon be back. So it waits twice as long after
-    each rollback (`wait`), and in T rounds there are at most log2(T) of them.
+    each rollback from where it went (`wait`), and in T rounds there are at most log2(T) of them.
+
+    Where guardrails break even after `RETREATS` rollbacks one after another the system has changed:
+    no state is good any more because it was once. Then, or where no other good state is known, what
+    was learned of the broken guardrails shows the way (`Escape`); the tuner pauses if nothing was.
     """
     forced_move = tuner_state.forced_move
     if tuner_state.shadow or (forced_move is not None and forced_move.kind == "rollback"):
         return False
     forget_good(tuner_state, tuner_state.state)
-    tuner_state.proposal = None
+    if not tuner_state.lost:
+        tuner_state.proposal = None
     if forced_move is not None:
         tuner_state.forced_move = None
     if forced_move is not None and forced_move.kind == "manual":
         tuner_state.paused = "guardrails broke at values that were ordered by hand"
+    learned, again = _learned(tuner_state), tuner_state.deployed == tuner_state.refuge
+    tuner_state.retreats = tuner_state.retreats + 1 if again else 1
+    if learned and tuner_state.retreats > RETREATS:
+        tuner_state.good = []
     if tuner_state.good:
         tuner_state.forced_move = ForcedMove("rollback", list(tuner_state.good[-1].state), True)
         tuner_state.rollbacks += 1
-        tuner_state.strikes += 1
+        tuner_state.strikes += not again
+    elif tuner_state.paused is None and learned:
+        tuner_state.lost = True
     elif tuner_state.paused is None:
         tuner_state.paused = "guardrails are broken, and no other good state is known"
     return True
 
 
+def escape(tuner_state: TunerState, reach: Reach) -> Escape:
+    """What is to be done where no state is known to keep the guardrails."""
+    rules = tuner_state.spec.constraints
+    pairs = zip(rules, tuner_state.verdicts, strict=True)
+    rows = [verdict.breaches for rule, verdict in pairs if rule.learned]
+    return Escape(reach, rows, changed=tuner_state.deployed == tuner_state.refuge)
+
+
+def _learned(tuner_state: TunerState) -> bool:
+    """Whether all guardrails that are broken at the deployed state are learned."""
+    return all(tuner_state.spec.constraints[c].learned for c in _broken(tuner_state))
+
+
+def _broken(tuner_state: TunerState) -> list[int]:
+    """The guardrails that were observed to be broken at the deployed state."""
+    return [c for c in tuner_state.guardrails if tuner_state.verdicts[c].holds is False]
+
+
 def wait(tuner_state: TunerState) -> None:
     """A rollback is over: the policy waits, if a guardrail has wanted it."""
+    tuner_state.refuge = tuner_state.deployed
     if tuner_state.strikes:
         tuner_state.wait_until = tuner_state.round + 2 ** min(tuner_state.strikes, MOST_DOUBLINGS)
 
@@ -180,6 +211,12 @@ def waits(tuner_state: TunerState) -> list[str]:
         rule, verdict = tuner_state.spec.constraints[c].rule, tuner_state.verdicts[c]
         if verdict.holds is None:
             notes.append(f"waits for {rule} to be judged")
-        elif not verdict.holds:
+        elif not verdict.holds and not tuner_state.lost:
             notes.append(f"{rule} does not hold")
-    return notes
+    return notes + lost(tuner_state)
+
+
+def lost(tuner_state: TunerState) -> list[str]:
+    """The guardrails that are broken while no values are known to keep them, in words."""
+    rules = tuner_state.spec.constraints if tuner_state.lost else ()
+    return [f"no values are known to keep {rules[c].rule}" for c in _broken(tuner_state) if rules]

@@ -30,7 +30,15 @@ from trimtab.live.spec.spec import Spec
 from trimtab.live.state import guardrails
 from trimtab.live.state.control import learnable, revised
 from trimtab.live.state.guards import reach, settling
-from trimtab.live.state.learning.lessons import Await, Deploy, Drop, Learn, Lesson, Reach, Respec
+from trimtab.live.state.learning.lessons import (
+    Await,
+    Deploy,
+    Drop,
+    Learn,
+    Lesson,
+    Reach,
+    Respec,
+)
 from trimtab.live.state.measurement import CONTROL, Plain, measured_loss, rounds_of
 from trimtab.live.state.tuner_state import (
     KEPT,
@@ -352,7 +360,9 @@ def _tell(tuner_state: TunerState, event: Event, corrections: Corrections) -> li
         lessons.append(Learn(state, losses, counts, within, trial.rounds, covaried))
         lessons += revised(tuner_state, covaried)
         trial.rounds = max(trial.rounds, rounds_of(losses, counts))
-    if broken:
+    if broken and tuner_state.lost:
+        lessons += [guardrails.escape(tuner_state, _next_reach(tuner_state))] if steady else []
+    elif broken:
         tuner_state.urgent = event.number
         lessons.append(Drop())
     return lessons

@@ -122,6 +122,9 @@ class TunerState:
     looked: int = 0  # the decision that reports the last look
     strikes: int = 0  # rollbacks by guardrails since somebody resumed
     wait_until: int = 0  # the round before which the policy may not move
+    refuge: int = 0  # the epoch that the last rollback ended with
+    retreats: int = 0  # rollbacks by guardrails, each from where the one before ended
+    lost: bool = False  # guardrails are broken, and no state is known to keep them
     adjustments: dict[str, Adjustment] = field(default_factory=dict)  # objectives with covariates
     levels: dict[str, float] = field(default_factory=dict)  # the control arm's first loss of each
     contrast: list[float] = field(default_factory=lambda: [0, 0.0, 0.0])  # at the deployed state:
@@ -198,7 +201,7 @@ class TunerState:
 
     def plain(self) -> dict[str, Any]:
         """The tuner_state as JSON can hold it."""
-        saved = {name: getattr(self, name) for name in _PLAIN}
+        saved = {name: getattr(self, name) for name in (*_PLAIN, *_LATER)}
         return saved | {
             "spec": self.spec.to_dict(),
             "epochs": [_listed(epoch) for epoch in self.epochs.values()],
@@ -217,6 +220,7 @@ class TunerState:
         trials = [Trial(*each) for each in saved["trials"]]
         return cls(
             **{name: saved[name] for name in _PLAIN},
+            **{name: saved[name] for name in _LATER if name in saved},
             spec=Spec.from_dict(saved["spec"]),
             epochs={epoch.event: epoch for epoch in epochs},
             trials={trial.number: trial for trial in trials},
@@ -228,6 +232,7 @@ class TunerState:
         )
 
 
+_LATER = ("refuge", "retreats", "lost")  # a snapshot of an older version does not have them
 _PLAIN = (
     *("seed", "shadow", "number", "now", "origin", "deployed", "clients", "round", "paused"),
     *(

@@ -17,6 +17,7 @@ from trimtab.live.state.learning.lessons import (
     Await,
     Deploy,
     Drop,
+    Escape,
     Learn,
     Lesson,
     Reach,
@@ -50,6 +51,7 @@ class Learned:
         self.safety = Safety(spec)
         self.deployed: State = spec.start_place
         self.goal: State | None = None
+        self.escapes = False  # whether the goal is the way out of a broken guardrail
         self.review: int | None = None  # rounds until the next look
         self.look: dict[str, Any] | None = None  # what no decision has reported yet
         self.record = Record()
@@ -84,9 +86,12 @@ class Learned:
             case Deploy():
                 self.deployed = lesson.state
                 self.goal = self.goal if lesson.keep else None
+                self.escapes &= lesson.keep
                 self.look = None if lesson.reported else self.look
             case Drop():
-                self.goal = None
+                self.goal, self.escapes = None, False
+            case Escape():
+                self._escape(lesson)
             case Watch():
                 self.safety.observe(lesson, self.deployed)
             case Respec():
@@ -102,6 +107,19 @@ class Learned:
         for each in self.record.lessons:
             self._apply(each.revised(lesson.effects) if isinstance(each, Learn) else each)
         self.goal, self.look, self.deployed = goal, look, deployed
+
+    def _escape(self, lesson: Escape) -> None:
+        """Go where the guardrails are likeliest to hold, within reach; end such a way first."""
+        if self.escapes and self.goal != self.deployed:
+            return
+        self._place(lesson.reach)
+        self.safety.absorb()
+        here = np.array(self.deployed)
+        self.safety.doubt(here, lesson)
+        domain = self.policy.learner.reachable(FAR)
+        if isinstance(domain, BoundBox):
+            self.goal = self.safety.way_out(domain, here)
+            self.escapes = self.goal is not None
 
     def _place(self, reach: Reach) -> None:
         """Put the policy where the system is, and tell it where that can go, and how blindly."""
@@ -155,7 +173,9 @@ class Learned:
                 domain = self._spec.problem.domain
                 levels = domain.leveled if isinstance(domain, BoundBox) else NOBODY
                 goal = admissible().toward(goal, np.array(self.deployed), levels)
-            self.goal = goal.tolist()
+            stays = goal.tolist() == self.deployed
+            if not (stays and self.escapes):  # who looks for the way out goes on with it
+                self.goal, self.escapes = goal.tolist(), False
             self.look = self._plain(told)
 
     def _plain(self, told: Told) -> dict[str, Any]:
@@ -187,6 +207,7 @@ class Learned:
     def plain(self) -> dict[str, Any]:
         """What it knows beside its regressions, as JSON can hold it."""
         saved = {name: getattr(self, name) for name in _PLAIN}
+        saved["escapes"] = self.escapes
         return saved | {"safety": self.safety.plain(), "record": self.record.plain()}
 
     def arrays(self) -> dict[str, Any]:
@@ -203,10 +224,13 @@ class Learned:
         learned = cls(spec, restore(spec.problem, part(arrays, "policy.")))
         for name in _PLAIN:
             setattr(learned, name, saved[name])
+        learned.escapes = saved.get("escapes", False)
         learned.safety = Safety.from_plain(rules, saved["safety"], part(arrays, "safety."))
         learned.record = Record.from_plain(saved["record"], part(arrays, "base."))
         return learned
 
+
+FAR = 0.2  # of a knob's range: how far a step on the way out of a broken guardrail goes, at most
 
 _PLAIN = ("deployed", "goal", "review", "look")
 

@@ -98,8 +98,17 @@ class Watch:
     safe: list[State]  # states that were observed to hold
 
 
+@dataclass(frozen=True, slots=True)
+class Escape:
+    """Guardrails are broken here, and no state is known to keep them: look for the way out."""
+
+    reach: Reach
+    rows: list[int]  # how often each guardrail that is learned broke in a row
+    changed: bool  # whether states where they held break them now
+
+
 Lesson = (
-    Learn | Watch | Await | Deploy | Drop | Respec | Revise
+    Learn | Watch | Await | Deploy | Drop | Respec | Revise | Escape
 )  # one after another, from the tuner_state to the policy
 
 
