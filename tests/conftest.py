@@ -1,5 +1,9 @@
 """Settings that hold for every test."""
 
+import os
+import shutil
+import tempfile
+
 import pytest
 from hypothesis import settings
 
@@ -14,9 +18,24 @@ from tests.system_packages import (  # noqa: F401 - hooks
     pytest_testnodedown,
 )
 
+MEMORY, ROOM = "/dev/shm", 4 * 2**30  # bytes that must be free there
+
+
+def keep_in_memory() -> None:
+    """Have temporary files in memory where there is room for them, unless TMPDIR says where.
+
+    Stores are synced as ever. But a killed process cannot show whether a disk kept its word, and
+    while a test waits for the disk its core does nothing.
+    """
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+        programs = not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+        if programs and shutil.disk_usage(MEMORY).free >= ROOM:
+            os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker for system packages known, and watch over the children of this run."""
+    keep_in_memory()
     system_packages.pytest_configure(config)
     orphans.pytest_configure(config)
 

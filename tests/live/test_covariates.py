@@ -97,9 +97,12 @@ def test_a_daily_cycle_costs_little_and_hardly_rings(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: Path) -> None:
-    """Its 95 % interval covers the truth in 9 of 10 runs; a comparison with the past does not."""
+    """Its 95 % interval covers the truth in 5 of 6 runs; a comparison with the past in 1 at most.
+
+    Intervals that keep their word would fail with probability 0.03.
+    """
     covered = naive = 0
-    for seed in range(10):
+    for seed in range(6):
         clock, rng = Clock(), np.random.default_rng((7, seed))
         (tmp_path / str(seed)).mkdir()
         early: list[float] = []
@@ -124,8 +127,8 @@ def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: P
         gap = (np.mean(early) - np.mean(late)) / 2.0
         error = np.sqrt(np.var(early) / len(early) + np.var(late) / len(late)) / 2.0
         naive += abs(gap - truth) <= 1.96 * error
-    assert covered >= 9
-    assert naive <= 2
+    assert covered >= 5
+    assert naive <= 1
 
 
 def test_the_arms_are_told_apart(tmp_path: Path) -> None:

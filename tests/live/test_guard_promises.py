@@ -22,7 +22,7 @@ from trimtab.live import Constraint, Decision, Knob, Spec
 from trimtab.live.replay import replay
 from trimtab.live.store.opening import open_journal
 
-SYSTEMS = max(int(6 * int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700")) / 700), 1)
+SYSTEMS = max(int(4 * int(os.environ.get("TRIMTAB_FUZZ_EXAMPLES", "700")) / 700), 1)
 ROUNDS = 70
 CLOSE = 1e-7
 

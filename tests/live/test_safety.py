@@ -68,7 +68,7 @@ def test_a_guardrail_against_the_objective_is_hardly_broken_and_costs_nothing(
     breaches, costs = {}, {}
     for safety in (0.0, 0.975):
         seen = []
-        for seed in range(3):
+        for seed in range(2):
             (tmp_path / f"{safety}-{seed}").mkdir()
             with tuner_at(tmp_path / f"{safety}-{seed}", Clock(), spec(safety=safety)) as tuner:
                 seen += play(tuner, 150, seed)
@@ -77,7 +77,7 @@ def test_a_guardrail_against_the_objective_is_hardly_broken_and_costs_nothing(
     assert breaches[0.0] >= 15  # it bites
     assert breaches[0.975] <= breaches[0.0] / 3
     assert costs[0.975] <= 1.15 * costs[0.0]
-    stays = 3 * 150 * (1.6 - 0.24 + 0.8 * 0.04)
+    stays = 2 * 150 * (1.6 - 0.24 + 0.8 * 0.04)
     assert costs[0.975] <= 0.9 * stays  # and what is safe grows with what is learned
 
 

@@ -29,14 +29,13 @@ from trimtab.live import Spec, Tuner
 from trimtab.live.store.event import Draft
 from trimtab.live.store.opening import open_journal
 
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # quicker than a disk
 COMMAND = get_command(app)
 
 
 @pytest.fixture(scope="module")
 def store() -> Iterator[Path]:
     """A folder with a spec, a table and a store in which something has happened."""
-    folder = Path(tempfile.mkdtemp(prefix="trimtab-fuzz-", dir=MEMORY))
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-fuzz-"))
     text = f'storage = "sqlite:///{folder / "shop.db"}"\n' + SPEC
     (folder / "shop.toml").write_text(text)
     (folder / "past.csv").write_text("ttl,size,mix,metric,value\n100,2,0.5,latency,90\n")
@@ -166,7 +165,7 @@ PAYLOADS = st.dictionaries(
 @given(KINDS, PAYLOADS, st.booleans())
 def test_events_that_no_tuner_has_written(kind: str, payload: dict[str, Any], first: bool) -> None:
     """Intact by their digests, nonsense all the same: named, or of no effect."""
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         storage = f"{folder}/a.db"
         if not first:
             Tuner(Spec.parse(SPEC), storage=storage).close()

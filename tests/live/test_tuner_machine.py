@@ -64,8 +64,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        home = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.folder = Path(tempfile.mkdtemp(prefix="trimtab-machine-", dir=home))
+        self.folder = Path(tempfile.mkdtemp(prefix="trimtab-machine-"))
         self.clock = Clock()
         self.made: list[Made] = []
         self.open: dict[str | None, Made] = {}

@@ -349,18 +349,18 @@ def test_the_lazy_leader_moves_only_with_its_grid() -> None:
 @pytest.mark.parametrize("name", ["cube", "balls", "simplex"])
 @pytest.mark.slow
 def test_perturbed_leader_regret_and_switches(name: str) -> None:
-    """Means over 40 perturbations, for linear losses that do not know them.
+    """Means over 15 perturbations, for linear losses that do not know them.
 
     Both bounds are on expectations. The largest mean regret is 0.26 of its bound, and 28 standard
-    errors below. The bound on switches is nearly attained, so a mean may exceed it by 4.5
-    standard errors: a false alarm in one of the nine cases has probability 3e-4.
+    errors below. The bound on switches is nearly attained, so a mean may exceed it by 5.5
+    standard errors: a false alarm in one of the nine cases has probability 4e-4.
     """
     T = 150
     for adversary in (worlds.RandomSigns(), worlds.RandomSigns(bias=0.3), worlds.Alternating(10)):
         world = world_of(name, adversary)
         domain = world.domain
         traces = []
-        for seed in range(40):
+        for seed in range(15):
             policy = tt.FollowThePerturbedLeader(
                 domain, start=domain.anchor, horizon=T, lipschitz=1.0, seed=seed
             )
@@ -371,7 +371,7 @@ def test_perturbed_leader_regret_and_switches(name: str) -> None:
         most = tt.theory.perturbed_leader_switches(3, T, lipschitz=1.0, scale=policy.scale)
         assert np.mean([trace.regret for trace in traces]) <= bound
         moves = np.array([trace.moves - 1 for trace in traces])  # the first was before round 1
-        assert moves.mean() <= most + 4.5 * moves.std(ddof=1) / np.sqrt(40)
+        assert moves.mean() <= most + 5.5 * moves.std(ddof=1) / np.sqrt(15)
         assert moves.max() > 1
 
 

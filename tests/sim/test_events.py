@@ -73,7 +73,7 @@ def test_events_equal_rounds(kind: str, domain: str, missing: float, seed: int) 
     """24 random problems: the same triggers at the same rounds, states within 1e-9."""
     rng = np.random.default_rng((seed, len(kind), len(domain), int(10 * missing)))
     problem = random_problem(rng, domain, overlap=seed % 2 == 0)
-    horizon = 400 if domain == "box" else 200
+    horizon = 400 if domain == "box" else 100
     world = recorded_world(problem, rng, horizon, missing)
     start = problem.domain.sample(rng)
     reg = rng.uniform(0.1, 3.0, problem.criteria)
@@ -163,7 +163,7 @@ def test_sums_agree_in_distribution(kind: str) -> None:
     assert_totals_agree(
         world,
         lambda: KINDS[kind](world.problem, start=np.full(4, 0.5), radius=0.6, reg=0.1),
-        seeds=200,
+        seeds=60,
     )
 
 
@@ -179,7 +179,7 @@ def test_sums_of_steady_agree_in_distribution() -> None:
         lambda: tt.SteadyGraphLinUCB(
             world.problem, start=[0.5, 0.5], radius=radius, reg=0.1, factor=4.0
         ),
-        seeds=100,
+        seeds=60,
     )
 
 

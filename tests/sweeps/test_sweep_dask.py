@@ -14,7 +14,7 @@ import pytest
 
 from tests.sweeps.test_sweep import GUESS, RING, STAY, every_policy
 from tests.sweeps.test_sweep_cli import command
-from tests.sweeps.test_sweep_local import PATIENCE, THOUSAND, stored, undisturbed
+from tests.sweeps.test_sweep_local import MANY, PATIENCE, SWEEP, stored, undisturbed
 from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.sweeps import sweep
 from trimtab.sweeps.cluster import on_cluster
@@ -72,7 +72,7 @@ def test_a_killed_worker(client: Any, tmp_path: Path) -> None:
 
     def kill() -> None:
         until = time.monotonic() + PATIENCE
-        while len(stored(path)) < 150 and time.monotonic() < until:
+        while len(stored(path)) < MANY // 6 and time.monotonic() < until:
             time.sleep(0.02)
         pid = min(pids.values())
         os.kill(pid, signal.SIGKILL)
@@ -80,12 +80,12 @@ def test_a_killed_worker(client: Any, tmp_path: Path) -> None:
 
     killer = threading.Thread(target=kill)
     killer.start()
-    there = sweep(**THOUSAND, store=path, client=client)
+    there = sweep(**SWEEP, store=path, client=client)
     killer.join()
     ((pid, done),) = killed
-    assert 150 <= done < 1000  # the sweep was going on
+    assert MANY // 6 <= done < MANY  # the sweep was going on
     assert pid not in client.run(os.getpid).values()
-    assert len(stored(path)) == 1000
+    assert len(stored(path)) == MANY
     assert not there.failures
     assert there.same_numbers(undisturbed())
 

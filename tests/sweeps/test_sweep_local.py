@@ -27,7 +27,8 @@ from trimtab.sweeps.run import SweepRun
 
 PATIENCE = 120.0  # seconds to wait for another process, on a machine that has others to do
 
-THOUSAND: dict[str, Any] = {
+MANY = 300  # runs of the sweep that is disturbed
+SWEEP: dict[str, Any] = {
     "policies": {
         "stay": {"kind": "FixedState", "start": {"each": [0.2, 0.5, 0.8]}},
         "guess": {"kind": "RandomState", "start": 0.5},
@@ -37,7 +38,7 @@ THOUSAND: dict[str, Any] = {
         "path": {"kind": "linear", "graph": {"kind": "path", "knobs": 2}},
         "dot": {"kind": "linear", "graph": {"kind": "path", "knobs": 1}, "intercept": True},
     },
-    "seeds": 100,
+    "seeds": MANY // 10,
     "horizon": 4,
 }
 UNFINISHED = """
@@ -122,16 +123,19 @@ def children(pid: int) -> list[int]:
 @cache
 def undisturbed() -> Results:
     """The thousand runs, one after the other."""
-    return sweep(**THOUSAND, workers=1)
+    return sweep(**SWEEP, workers=1)
 
 
-def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(undisturbed()) == 1000
+def test_a_sweep_killed_five_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(undisturbed()) == MANY
     path, rng = tmp_path / "killed.sqlite", np.random.default_rng(10)
-    goals = [0, *np.sort(rng.integers(1, 900, 9)).tolist()]  # the first kill is before any run
+    goals = [
+        0,
+        *np.sort(rng.integers(1, MANY - 50, 4)).tolist(),
+    ]  # the first kill is before any run
     kept: dict[str, float] = {}
     for n, goal in enumerate(goals):
-        settings = {**THOUSAND, "store": str(path), "workers": 1 + (n % 3 == 0)}
+        settings = {**SWEEP, "store": str(path), "workers": 1 + (n % 3 == 0)}
         child = start(UNFINISHED, json.dumps(settings), str(goal + 25))
         with child:
             wait_until(lambda goal=goal: len(stored(path)) >= goal, child)
@@ -142,7 +146,7 @@ def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         after = stored(path)
         assert after.items() >= kept.items()  # nothing lost, nothing made again
         kept = after
-    assert goals[-1] <= len(kept) < 1000
+    assert goals[-1] <= len(kept) < MANY
     made: list[int] = []
 
     def counted(runs: Sequence[SweepRun], workers: int) -> Iterator[Batch]:
@@ -150,10 +154,10 @@ def test_a_sweep_killed_ten_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return on_this_machine(runs, workers)
 
     monkeypatch.setattr("trimtab.sweeps.conduct.on_this_machine", counted)
-    resumed = sweep(**THOUSAND, store=path, workers=2)
-    assert made == [1000 - len(kept)]
+    resumed = sweep(**SWEEP, store=path, workers=2)
+    assert made == [MANY - len(kept)]
     assert stored(path).items() >= kept.items()
-    assert len(stored(path)) == 1000
+    assert len(stored(path)) == MANY
     assert resumed.same_numbers(undisturbed())
 
 
@@ -272,7 +276,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    settings = {**THOUSAND, "workers": 2}
+    settings = {**SWEEP, "workers": 2}
     script.write_text(
         f"from trimtab.sweeps import sweep\nsweep(**{settings!r})\n", encoding="utf-8"
     )
