@@ -10,6 +10,7 @@ import pytest
 
 import trimtab as tt
 from trimtab.arrays import Array, Ints
+from trimtab.learn import NodewiseEstimators
 from trimtab.learn.beliefs import HOLD, ODD, Beliefs
 from trimtab.learn.losses.first_losses import CRITERIA
 from trimtab.policies.base import Policy, Told
@@ -214,10 +215,16 @@ def test_with_very_many_criteria_the_first_losses_of_a_wild_one_are_forgotten() 
     assert seen[3] == 0
 
 
+def estimators_with(limit: float) -> NodewiseEstimators:
+    """Regressions that have seen nothing, whose losses are cut beyond the limit either way."""
+    policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False)
+    stats = policy.learner.estimators.stats
+    stats.low[:], stats.high[:] = -limit, limit
+    return policy.learner.estimators
+
+
 def test_the_few_losses_that_were_cut_are_left_out_of_the_sums() -> None:
-    policies = [tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False) for _ in "ab"]
-    cut, plain = (policy.learner.estimators for policy in policies)
-    cut.stats.low[:], cut.stats.high[:] = -0.3, 0.3
+    cut, plain = estimators_with(0.3), estimators_with(np.inf)
     losses = np.array(
         [[0.1, 0.2, 0.5, -0.9], [0.0, 0.1, 0.1, 1.9], [0.2, 0.1, 0.2, 0.2], [0.1, 0.0, 0.6, 0.1]]
     )
@@ -236,9 +243,7 @@ def test_the_few_losses_that_were_cut_are_left_out_of_the_sums() -> None:
 
 
 def test_losses_a_little_beyond_their_limits_count_as_much_as_these() -> None:
-    policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False)
-    estimators = policy.learner.estimators
-    estimators.stats.low[:], estimators.stats.high[:] = -0.3, 0.3
+    estimators = estimators_with(0.3)
     for row in ([0.4] * 4, [0.2] * 4, [0.1] * 4):
         estimators.add(np.array(row))
     estimators.leave_out(
@@ -250,9 +255,7 @@ def test_losses_a_little_beyond_their_limits_count_as_much_as_these() -> None:
 
 
 def test_most_losses_being_cut_says_that_the_expectation_was_wrong() -> None:
-    policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False)
-    estimators = policy.learner.estimators
-    estimators.stats.low[:], estimators.stats.high[:] = -0.3, 0.3
+    estimators = estimators_with(0.3)
     for row in ([0.5] * 4, [0.5] * 4, [0.1] * 4):
         estimators.add(np.array(row))
     stats = estimators.stats
@@ -271,9 +274,7 @@ def test_no_limit_is_known_before_the_noise() -> None:
 
 def test_cuts_that_are_taken_back_leave_the_sums_of_the_losses_as_they_came() -> None:
     """Losses that are equally far out: their squares are known exactly then."""
-    policies = [tt.SteadyGraphLinUCB(WORLD.problem, start=[0.4] * 4, alarm=False) for _ in "ab"]
-    cut, raw = (policy.learner.estimators for policy in policies)
-    cut.stats.low[:], cut.stats.high[:] = -0.3, 0.3
+    cut, raw = estimators_with(0.3), estimators_with(np.inf)
     losses = np.array([[0.1, 0.2, 0.5, -0.1], [0.0, 0.1, 0.5, -0.7], [0.2, 0.1, 0.5, -0.7]])
     for estimators in (cut, raw):
         for row in losses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def spec(rule: str = RULE, safety: float = 0.975, **more: Any) -> Spec:
     return Spec.from_dict(SPEC | {"constraints": [rail]} | more)
 
 
-def latency(values: Any, slope: float) -> float:
+def latency(values: Mapping[str, float], slope: float) -> float:
     return 100.0 + slope * 120.0 * (values["a"] - 0.2) + 60.0 * (values["b"] - 0.5)
 
 
@@ -102,6 +103,7 @@ def test_a_step_on_the_way_out_is_never_believed_to_be_worse(tmp_path: Path) -> 
             (reading,) = learned.safety.readings.values()
             if learned.escapes and learned.goal != learned.deployed:
                 limit = learned.safety.limits[0]
+                assert limit is not None
                 here, there = (
                     reading.odds(np.array(state), limit)
                     for state in (learned.deployed, learned.goal)

@@ -91,6 +91,14 @@ def spec_with(**changes: Any) -> Spec:
     return Spec.from_dict(plain)
 
 
+FREE = spec_with(
+    knobs__ttl__stability={"move_cost": 0.1},
+    knobs__size__stability={},
+    knobs__mix__stability={},
+    constraints=[],
+)
+
+
 def tuner_at(path: Path, clock: Clock, spec: Spec | None = None, **options: Any) -> tt.Tuner:
     """A tuner with its journal in a folder."""
     return tt.Tuner(spec or spec_with(), storage=str(path / "a.db"), clock=clock, **options)

@@ -43,7 +43,6 @@ from trimtab.live.state.measurement import CONTROL, Plain, measured_loss, rounds
 from trimtab.live.state.tuner_state import (
     KEPT,
     MOST_MOVES,
-    PACE,
     Epoch,
     ForcedMove,
     Good,
@@ -219,10 +218,7 @@ def _respec(tuner_state: TunerState, spec: Spec) -> list[Lesson]:
 
 def _decide(tuner_state: TunerState, event: Event) -> list[Lesson]:
     payload = event.payload
-    if tuner_state.round:
-        step = max(tuner_state.now - tuner_state.decided, 0)
-        tuner_state.pace += (PACE if tuner_state.pace else 1.0) * (step - tuner_state.pace)
-    tuner_state.round, tuner_state.decided = payload["round"], tuner_state.now
+    tuner_state.begin_round(payload["round"])
     if "state" in payload:
         _deploy(tuner_state, payload["state"], event.number, tuner_state.round)
         tuner_state.changes += 1

@@ -197,6 +197,13 @@ class TunerState:
         self.last_alarm, self.decided = right(self.last_alarm), right(self.decided)
         self.now = min(self.now, now)
 
+    def begin_round(self, round: int) -> None:
+        """A decision is made now; how long a round takes is the mean of the last ones, weighted."""
+        if self.round:
+            step = max(self.now - self.decided, 0)
+            self.pace += (PACE if self.pace else 1.0) * (step - self.pace)
+        self.round, self.decided = round, self.now
+
     # In a snapshot.
 
     def plain(self) -> dict[str, Any]:
