@@ -162,6 +162,8 @@ PAYLOADS = st.dictionaries(
 
 
 @examples(0.06)
+@example("override", {"state": None}, False)
+@example("attach", {"state": [0.5]}, False)
 @given(KINDS, PAYLOADS, st.booleans())
 def test_events_that_no_tuner_has_written(kind: str, payload: dict[str, Any], first: bool) -> None:
     """Intact by their digests, nonsense all the same: named, or of no effect."""

@@ -271,6 +271,58 @@ def test_a_guardrail_also_ends_an_override(tmp_path: Path, clock: Clock) -> None
         assert start.keys() == tuner.ask().values.keys()
 
 
+# Baselines.
+
+
+@pytest.mark.parametrize(
+    ("rule", "rows", "known_at"),
+    [
+        ("errors <= 2 * baseline", [1.0, 1.1, 0.9, 1.0, 1.1, 0.9], 4),  # room for its error
+        ("errors <= 1.2 * baseline", [1.0, 1.1, 0.9, 1.0, 1.1, 0.9], 6),  # none
+        ("errors <= 2 * baseline", [1.0, 3.0, 0.5, 2.0, 1.1, 0.9], 6),  # a wild metric
+        ("errors <= 0.9 * baseline", [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 6),  # broken already
+        ("errors <= 9 * baseline + load", [1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 6),  # more than itself
+    ],
+)
+def test_a_baseline_is_known_once_the_limit_is(
+    tmp_path: Path, clock: Clock, rule: str, rows: list[float], known_at: int
+) -> None:
+    rules = [{"rule": rule, "kind": "guardrail", "patience": 9}]
+    spec = spec_with(constraints=rules, baseline_observations=6)
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        tuner.pause()
+        for n, errors in enumerate(rows, 1):
+            tuner.tell(tuner.ask().id, FINE | {"errors": errors})
+            assert ("errors" in tuner.status().baselines) == (n >= known_at)
+        assert tuner.status().baselines["errors"] == pytest.approx(np.mean(rows))
+
+
+def test_a_baseline_is_not_of_what_is_seen_when_the_system_has_come_back(
+    tmp_path: Path, clock: Clock
+) -> None:
+    rules = [{"rule": "errors <= 5 * baseline", "kind": "guardrail"}]
+    spec = spec_with(**GENTLE | {"constraints": rules, "baseline_observations": 8})
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        tuner.pause()
+        for errors in (1.0, 1.1, 0.9, 1.0):
+            tuner.tell(tuner.ask().id, FINE | {"errors": errors})
+        for mix in (0.8, 0.5):
+            tuner.override({"mix": mix})
+            tuner.tell(tuner.ask().id, FINE | {"errors": 3.0})
+        assert tuner.status().values["mix"] == 0.5
+        assert tuner.status().baselines["errors"] == 1.0
+
+
+def test_one_tell_of_many_rounds_says_nothing_of_the_noise(tmp_path: Path, clock: Clock) -> None:
+    rules = [{"rule": "errors <= 5 * baseline", "kind": "guardrail"}]
+    spec = spec_with(constraints=rules, baseline_observations=8)
+    with tuner_at(tmp_path, clock, spec) as tuner:
+        tuner.tell(tuner.ask().id, FINE | {"errors": 1.0}, count=7)
+        assert tuner.status().baselines == {}
+        tuner.tell(tuner.ask().id, FINE | {"errors": 1.0})
+        assert tuner.status().baselines == {"errors": 1.0}
+
+
 # What is missing.
 
 

@@ -267,7 +267,7 @@ SPEC = Table(
         "storage": Field(STORAGE, "where its journal is kept; sqlite:///trimtab.db by default"),
         "baseline_observations": Field(
             Whole(low=1, high=duration.MOST),
-            "how many observations at the start state make a metric's baseline; 8 by default",
+            "how many observations at the start make a metric's baseline, at most; 8 by default",
         ),
         "control": Field(
             Flag(), "whether a share of the traffic stays at the start state and is told as well"

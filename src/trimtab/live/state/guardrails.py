@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import inf, isnan
 
 from trimtab.live.state.learning.lessons import Escape, Lesson, Reach, Watch
-from trimtab.live.state.measurement import Plain, Told, weighted
+from trimtab.live.state.measurement import Plain, Told, summed, weighted
 from trimtab.live.state.tuner_state import (
     APART,
     MOST_GOOD,
@@ -22,13 +22,18 @@ RETREATS = 2  # rollbacks in a row that may end where guardrails are broken too
 
 
 def learn_baselines(tuner_state: TunerState, fresh: Mapping[str, Plain]) -> None:
-    """Take in what was observed at the state of the beginning, as far as baselines need it."""
+    """Take in what was observed at the state of the beginning, as far as baselines need it.
+
+    What is seen when the system has come back there later is not of the beginning any more.
+    """
+    known = tuner_state.known_baselines if tuner_state.changes else {}
     needed = {name for constraint in tuner_state.spec.constraints for name in constraint.baselines}
     for name in sorted(needed & fresh.keys()):
         mean, _, count = fresh[name]
-        n, total = tuner_state.baselines.get(name, [0, 0.0])
-        if n < tuner_state.spec.baseline_observations:
-            tuner_state.baselines[name] = [n + count, total + count * mean]
+        sums = tuner_state.baselines.get(name)
+        full = sums is not None and sums[0] >= tuner_state.spec.baseline_observations
+        if not full and name not in known:
+            tuner_state.baselines[name] = summed(sums, mean, count)
 
 
 def judge(

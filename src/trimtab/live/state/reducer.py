@@ -153,10 +153,10 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
                 for state, losses, counts in payload["rows"]
             ]
         case "attach":
-            return _attach(tuner_state, payload["state"], event.number)
+            return _attach(tuner_state, _ordered(tuner_state, payload), event.number)
         case "override":
             tuner_state.forced_move, tuner_state.urgent = (
-                ForcedMove("manual", payload["state"]),
+                ForcedMove("manual", _ordered(tuner_state, payload)),
                 event.number,
             )
             tuner_state.rolled_back = None
@@ -164,7 +164,7 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
             return [Drop()]
         case "rollback":
             tuner_state.forced_move, tuner_state.urgent = (
-                ForcedMove("rollback", payload["state"]),
+                ForcedMove("rollback", _ordered(tuner_state, payload)),
                 event.number,
             )
             tuner_state.rollbacks += 1
@@ -173,7 +173,7 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
             tuner_state.proposal = None
             return [Drop()]
         case "approve":
-            tuner_state.forced_move = ForcedMove("approved", payload["state"])
+            tuner_state.forced_move = ForcedMove("approved", _ordered(tuner_state, payload))
             tuner_state.ruled = [payload["decision"], "approve"]
             tuner_state.proposal, tuner_state.urgent = None, event.number
         case "reject":
@@ -203,6 +203,18 @@ def apply(tuner_state: TunerState, event: Event, reading: Reading) -> list[Lesso
         case "amend":
             tuner_state.amended = payload["through"]
     return []
+
+
+def _ordered(tuner_state: TunerState, payload: Mapping[str, Any]) -> State:
+    """The state that an event orders.
+
+    Raises:
+        ValueError: it is none of this tuner.
+    """
+    state: State = payload["state"]
+    if not isinstance(state, list) or len(state) != len(tuner_state.spec.knobs):
+        raise ValueError(f"its state has no value for each of {len(tuner_state.spec.knobs)} knobs")
+    return state
 
 
 def _respec(tuner_state: TunerState, spec: Spec) -> list[Lesson]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state.covariates import Adjustment
-from trimtab.live.state.measurement import Told
+from trimtab.live.state.measurement import Sums, Told, known_baselines
 
 PACE = 0.1  # weight of the last round among all that make up the pace
 KEPT = 1000  # decisions at hand; a tell for an older one looks it up in the journal
@@ -115,7 +115,7 @@ class TunerState:
     verdicts: list[Verdict]  # one per constraint
     good: list[Good]  # the last one last
     rolled_back: str | None = None  # "last" or "best", by a person, who has not resumed since
-    baselines: dict[str, list[float]] = field(default_factory=dict)  # count and sum
+    baselines: dict[str, Sums] = field(default_factory=dict)
     observed: list[str] = field(default_factory=list)  # objectives, at the deployed state
     decided: int = 0  # when the last decision was made
     pace: float = 0.0  # microseconds from one to the next, about
@@ -158,8 +158,7 @@ class TunerState:
     @property
     def known_baselines(self) -> dict[str, float]:
         """The baselines of which enough was observed."""
-        enough = self.spec.baseline_observations
-        return {name: total / n for name, (n, total) in self.baselines.items() if n >= enough}
+        return known_baselines(self.spec, self.baselines)
 
     def open_trial(self, client: str | None) -> Trial | None:
         """The decision that the client was given and has not told, unless it is out of date."""
