@@ -31,11 +31,11 @@ def test_linucb_is_lazy_with_threshold_one() -> None:
 
 @pytest.mark.slow
 def test_linucb_state_minimises_the_lcb() -> None:
-    """Against a grid of 201 x 201 states, at every 20th round."""
+    """Against a grid of 101 x 101 states, at every 20th round."""
     world = tt.worlds.quadratic(tt.Graph.complete(2), seed=2)
     policy = tt.LinUCB(world.problem, start=[0.5, 0.5], radius=1.0)
     rng = np.random.default_rng(0)
-    axis = np.linspace(0.0, 1.0, 201)
+    axis = np.linspace(0.0, 1.0, 101)
     for t in range(100):
         policy.tell(world.draw(policy.ask(), rng))
         if t % 20 == 0:

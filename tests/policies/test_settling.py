@@ -60,7 +60,7 @@ def test_a_knob_that_settles_for_long_moves_less_than_others(
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_the_record_has_the_price_of_blind_rounds(rounds: int) -> None:
-    """A width is what may be won by learning; so many rounds without it cost BLIND of it each."""
+    """A width is what may be won by learning; rounds without it cost BLIND of it each."""
     policy = tt.SteadyGraphLinUCB(WORLD.problem, start=[0.5] * 4)
     rng, compared = np.random.default_rng(0), 0
     for _ in range(ROUNDS):

@@ -178,18 +178,21 @@ def test_theorem_1_needs_every_epoch() -> None:
     assert width <= np.sqrt(c * T * np.log(V_2))
 
 
-@pytest.mark.parametrize(("d", "m"), [(1, 1), (2, 1), (1, 20), (2, 20)])
+@pytest.mark.parametrize(
+    ("d", "m", "runs", "most"),
+    [(1, 1, 600, 90), (2, 1, 600, 90), (1, 20, 200, 38), (2, 20, 200, 38)],
+)
 @pytest.mark.slow
-def test_coverage_of_the_radii(d: int, m: int) -> None:
+def test_coverage_of_the_radii(d: int, m: int, runs: int, most: int) -> None:
     """How often some ellipsoid of m criteria fails within 2,000 rounds, at delta = 0.1.
 
     The log-det form must fail in at most 10 % of all runs; of 600 runs more than 90
-    would then fail with probability 4e-5. The paper's form is measured to fail more
-    often where it lacks the union over criteria (m = 20) or has d = 1; were it valid
-    there, more than 90 failures would again have probability 4e-5.
+    (of 200 more than 38) would then fail with probability 4e-5. The paper's form is
+    measured to fail more often where it lacks the union over criteria (m = 20) or has
+    d = 1; were it valid there, as many failures would again have probability 4e-5.
     """
     rng = np.random.default_rng((d, m))
-    runs, T, delta, sigma = 600, 2000, 0.1, 0.3
+    T, delta, sigma = 2000, 0.1, 0.3
     features = np.eye(d)
     V = np.ones((runs, m, d))  # diagonal, reg 1
     noise_sum = np.zeros((runs, m, d))  # theta = 0, so that b is the noise alone
@@ -215,6 +218,6 @@ def test_coverage_of_the_radii(d: int, m: int) -> None:
         )
         for form, rule in radius.items():
             failed[form] |= (distance > rule.radii(evidence)).any(axis=1)
-    assert failed["logdet"].sum() <= 90
+    assert failed["logdet"].sum() <= most
     if m == 20 or d == 1:
-        assert failed["paper"].sum() > 90
+        assert failed["paper"].sum() > most

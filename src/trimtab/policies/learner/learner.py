@@ -180,7 +180,7 @@ class Learner:
             self.wait(rounds)
 
     def _keep(self, losses: Array, count: Ints | int, state: Array, ahead: int = 0) -> None:
-        """Remember the first losses as they came, the clock being so many rounds ahead."""
+        """Remember the first losses as they came, `ahead` rounds later than the clock says."""
         if self.beliefs is not None and self.beliefs.first.open:
             here = state is self.state or np.array_equal(state, self.state)
             self.beliefs.keep(losses, count, state, self.clock + ahead, here=here)

@@ -90,7 +90,7 @@ class Reading:
                 self.learner.widen(doubted)
 
     def shift(self, rounds: int) -> None:
-        """The level has changed since so many observations: what came before is learned anew.
+        """The level has changed since that many observations: what came before is learned anew.
 
         It is moved by what the same states read since then, and by nothing if there are none.
         """
@@ -308,7 +308,7 @@ class Safety:
     def doubt(self, here: Array, lesson: Escape) -> None:
         """Learn anew the readings that cannot be right about what is broken here.
 
-        That is where the same state was seen to be all right, or if so many breaches in a row are
+        That is where the same state was seen to be all right, or if that many breaches in a row are
         hard to believe. A reading that was doubted a short while ago is not doubted again.
         """
         for rule, limit, row in zip(self.rules, self.limits, lesson.rows, strict=True):
