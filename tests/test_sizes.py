@@ -29,6 +29,7 @@ REASONS = {
     "serve/api/parameters.py": "parameters that the endpoints of two modules and the pages share",
     "serve/health.py": "the endpoints that are no tuner's, one router as the others",
     "sim/worlds/registry.py": "a list that users join",
+    "solve/solution.py": "what every method of a solve returns",
     "sweeps/local.py": "the counterpart of `cluster`",
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <vector>
 
@@ -73,9 +74,8 @@ public:
         knobs_ = knobs;
         criteria_ = criteria;
         at.prepare(criteria);
-        ring_.resize(knobs.size());
+        queue_.clear();
         waiting_.assign(knobs.size(), false);
-        first_ = queued_ = 0;
         steps = 0;
     }
 
@@ -100,24 +100,17 @@ private:
     void remind(Index n) {
         if (waiting_[n]) return;
         waiting_[n] = true;
-        ring_[(first_ + queued_++) % ring_.size()] = n;
-    }
-
-    Index next() {
-        const Index n = ring_[first_];
-        first_ = (first_ + 1) % ring_.size();
-        --queued_;
-        waiting_[n] = false;
-        return n;
+        queue_.push_back(n);
     }
 
     // Take knobs off the queue until it is empty; what was gained.
     double go_down(double coarse, Index most) {
         const Objective& F = at.objective();
         double gained = 0.0;
-        for (Index n = 0; n < most && queued_ > 0; ++n) {
-            const Index j = knobs_[next()];
-            ++steps;
+        for (Index n = 0; n < most && !queue_.empty(); ++n, ++steps) {
+            const Index j = knobs_[queue_.front()];
+            waiting_[queue_.front()] = false;
+            queue_.pop_front();
             at.face(j);
             const Step step = least(at.line, at.s[j], F.low[j], F.high[j], F.levels_of(j), coarse);
             if (step.x == at.s[j]) continue;
@@ -127,16 +120,16 @@ private:
                 for (const Index other : F.scope_of(i))
                     if (other != j && place_[other] >= 0) remind(place_[other]);
         }
-        while (queued_ > 0) next();
+        queue_.clear();
+        waiting_.assign(waiting_.size(), false);
         return gained;
     }
 
     Room<Index> place_;        // (k,) of a knob among the free ones, -1 if it is not free
     ConstIndices knobs_;       // the free ones
     ConstIndices criteria_;    // that read them
-    std::vector<Index> ring_;  // free knobs still to look at, first come, first served
+    std::deque<Index> queue_;  // free knobs still to look at
     std::vector<bool> waiting_;
-    std::size_t first_ = 0, queued_ = 0;
 };
 
 // The seed of the n-th solve after one with this seed, modulo 2^63.

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,10 +25,10 @@ namespace trimtab {
 
 class Elimination {
 public:
-    // Factors read the variables `reads`, ascending, factor after factor. It is refused where it
-    // takes more than `most` bag entries.
-    Elimination(ConstIndices offsets, ConstIndices reads, ConstIndices counts, Index most)
-        : counts_(counts.begin(), counts.end()) {
+    // Factors read the variables `reads`, ascending, factor after factor. None where it takes more
+    // than `most` bag entries.
+    static std::optional<Elimination> of(ConstIndices offsets, ConstIndices reads,
+                                         ConstIndices counts, Index most) {
         // A variable without a choice is nobody's neighbour, and no table has a stride for it.
         std::vector<Index> real_offsets{0}, real;
         for (Index f = 0; f + 1 < size_of(offsets); ++f) {
@@ -35,29 +37,25 @@ public:
             real_offsets.push_back(static_cast<Index>(real.size()));
         }
         EliminationOrder found(real_offsets, real, counts, most);
-        refused_ = found.refused;
-        entries_ = refused_ ? std::max(found.entries, most + 1) : found.entries;
-        if (!refused_) lay_out(real_offsets, real, found);
+        if (found.refused) return std::nullopt;
+        return Elimination(real_offsets, real, counts, found);
     }
 
-    bool refused() const { return refused_; }
-    Index entries() const {
-        return entries_;
-    }  // of all bags: the work; more than `most` if refused
-    Index table_size() const { return tables_; }  // of all factors together
+    Index table_size() const { return table_offsets_.back(); }  // of all factors together
     Index variables() const { return static_cast<Index>(counts_.size()); }
     Index candidates() const { return firsts_.back(); }
 
-    // The best choice of a candidate for every variable, and the least sum of all.
+    // The best choice of a candidate for every variable, the least sum of all, and the entries of
+    // all bags: the work.
     //
     // Equal sums go by the smaller total toll, and equal tolls by the lower candidate, variable by
     // variable in reverse order of elimination. In every bucket, equal means within TIED / n times
     // the sum over the factors of the largest entry of each in size, and for tolls likewise over
     // the n variables. The minimum itself does not depend on the tolls.
-    std::pair<std::vector<Index>, double> minimum(ConstReals tables, ConstReals toll) {
+    std::tuple<std::vector<Index>, double, Index> minimum(ConstReals tables, ConstReals toll) {
         const double n = static_cast<double>(variables());
         values_.assign(tables.begin(), tables.end());
-        values_.resize(message_end());
+        values_.resize(static_cast<std::size_t>(buckets_.back().end));
         tolls_.assign(values_.size(), 0.0);
         toll_ = toll;
         slack_ = TIED / n * total_size(tables, table_offsets_);
@@ -71,7 +69,7 @@ public:
                 move(bucket, q, choice[bucket.bag[q]]);
             choice[bucket.variable] = pick(bucket).candidate;
         }
-        return {std::move(choice), values_.back()};
+        return {std::move(choice), values_.back(), entries_};
     }
 
 private:
@@ -93,34 +91,35 @@ private:
     // Where the inputs lie, and how each moves as its bucket runs through its bag. An input goes to
     // the bucket of its first variable to be eliminated, and one that reads no variable to the last
     // bucket, whose message is the answer.
-    void lay_out(const std::vector<Index>& offsets, const std::vector<Index>& reads,
-                 const EliminationOrder& found) {
+    Elimination(ConstIndices offsets, ConstIndices reads, ConstIndices counts,
+                const EliminationOrder& found)
+        : counts_(counts.begin(), counts.end()), entries_(found.entries) {
         const std::size_t n = counts_.size();
-        firsts_.assign(1, 0);
         for (const Index count : counts_) firsts_.push_back(firsts_.back() + count);
-        std::vector<Index> rank(n);
+        std::vector<std::size_t> rank(n);
         for (std::size_t t = 0; t < n; ++t) {
-            rank[found.order[t]] = static_cast<Index>(t);
+            rank[found.order[t]] = t;
             buckets_.push_back({found.order[t], found.bags[t], {}, {}, {}, 0, 0});
         }
-        inputs_.resize(n);
-        table_offsets_.assign(1, 0);
-        for (std::size_t f = 0; f + 1 < offsets.size(); ++f) {
-            const ConstIndices scope(reads.data() + offsets[f],
-                                     static_cast<std::size_t>(offsets[f + 1] - offsets[f]));
-            place({scope.begin(), scope.end()}, table_offsets_.back(), false, rank);
+        std::vector<std::vector<Input>> inputs(n);
+        const auto place = [&](ConstIndices scope, Index start, bool message) {
+            std::size_t bucket = n - 1;
+            for (const Index v : scope) bucket = std::min(bucket, rank[v]);
+            inputs[bucket].push_back({{scope.begin(), scope.end()}, start, message});
+        };
+        for (Index f = 0; f + 1 < size_of(offsets); ++f) {
+            const ConstIndices scope = slice(reads, offsets[f], offsets[f + 1]);
+            place(scope, table_offsets_.back(), false);
             table_offsets_.push_back(table_offsets_.back() + size_over(scope));
         }
-        tables_ = table_offsets_.back();
-        Index next = tables_;
+        Index next = table_offsets_.back();
         for (std::size_t t = 0; t < n; ++t) {
             Bucket& bucket = buckets_[t];
             bucket.begin = next;
             bucket.end = next = next + size_over(bucket.bag);
-            if (t + 1 < n) place(bucket.bag, bucket.begin, true, rank);
+            if (t + 1 < n) place(bucket.bag, bucket.begin, true);
         }
-        for (std::size_t t = 0; t < n; ++t) finish_layout(buckets_[t], inputs_[t]);
-        inputs_.clear();
+        for (std::size_t t = 0; t < n; ++t) finish_layout(buckets_[t], inputs[t]);
     }
 
     struct Input {
@@ -128,13 +127,6 @@ private:
         Index start;
         bool message;
     };
-
-    void place(std::vector<Index> scope, Index start, bool message,
-               const std::vector<Index>& rank) {
-        Index bucket = size_of(std::span(rank)) - 1;
-        for (const Index v : scope) bucket = std::min(bucket, rank[v]);
-        inputs_[bucket].push_back({std::move(scope), start, message});
-    }
 
     void finish_layout(Bucket& bucket, const std::vector<Input>& inputs) const {
         const std::size_t width = inputs.size();
@@ -155,14 +147,11 @@ private:
         }
     }
 
-    template <class Scope>
-    Index size_over(const Scope& scope) const {
+    Index size_over(ConstIndices scope) const {
         Index size = 1;
         for (const Index v : scope) size *= counts_[v];
         return size;
     }
-
-    std::size_t message_end() const { return static_cast<std::size_t>(buckets_.back().end); }
 
     // The sum over the blocks of the largest entry in size.
     static double total_size(ConstReals entries, const std::vector<Index>& offsets) {
@@ -223,14 +212,12 @@ private:
         return {best, least, costs_[best]};
     }
 
-    std::vector<Index> counts_, firsts_, table_offsets_;
-    bool refused_ = false;
-    Index entries_ = 0, tables_ = 0;
+    std::vector<Index> counts_, firsts_{0}, table_offsets_{0};
+    Index entries_;
     std::vector<Bucket> buckets_;
-    std::vector<std::vector<Input>> inputs_;  // while it is laid out
-    std::vector<double> values_;              // factors, then messages
-    std::vector<double> tolls_;               // those of the messages' choices
-    ConstReals toll_;                         // of each candidate
+    std::vector<double> values_;  // factors, then messages
+    std::vector<double> tolls_;   // those of the messages' choices
+    ConstReals toll_;             // of each candidate
     double slack_ = 0.0, toll_slack_ = 0.0;
     std::vector<double> sums_, costs_;
     std::vector<Index> at_, digits_;

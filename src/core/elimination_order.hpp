@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -33,12 +35,9 @@ public:
     }
 
 private:
-    struct Cost {
-        Index fill = 0;  // the weight of the edges that eliminating a variable makes necessary
-        Index size = 0;  // the entries of its bag
-        bool queued = false;
-    };
-    using Key = std::tuple<Index, Index, Index>;
+    // The weight of the edges that eliminating a variable makes necessary, the entries of its bag,
+    // and minus the variable: what comes first is next.
+    using Cost = std::tuple<Index, Index, Index>;
 
     // An edge, given or made, counts once among the neighbours left, and N of these are at least
     // 2^(N + 1) entries. So n variables afford n log2(most / 2n) edges, and a graph with more is
@@ -74,10 +73,12 @@ private:
     bool run() {
         for (Index v = 0; v < size_of(counts_); ++v) weigh(v);
         while (!queue_.empty()) {
-            const Index v = -std::get<2>(*queue_.begin());
-            entries += costs_[v].size;
+            const Cost next = queue_.top();
+            queue_.pop();
+            const Index v = -std::get<2>(next);
+            if (gone_[v] || costs_[v] != next) continue;  // it was weighed again since
+            entries += std::get<1>(next);
             if (entries > most_) return false;
-            dequeue(v);
             order.push_back(v);
             bags.emplace_back(neighbours_[v].begin(), neighbours_[v].end());
             if (!eliminate(v, bags.back())) return false;
@@ -95,28 +96,19 @@ private:
 
     // What eliminating v now costs, and its place in the queue; none where that is too much.
     void weigh(Index v) {
-        if (costs_[v].queued) dequeue(v);
-        Cost cost{0, counts_[v], false};
+        Index fill = 0, size = counts_[v];
+        costs_[v] = {};
         for (const Index a : neighbours_[v]) {
-            if (cost.size > most_ / counts_[a]) return;
-            cost.size *= counts_[a];
+            if (size > most_ / counts_[a]) return;
+            size *= counts_[a];
         }
         for (const Index a : neighbours_[v])
             for (const Index b : neighbours_[v]) {
                 if (b >= a) break;
-                if (!joined(a, b)) cost.fill += counts_[a] * counts_[b];
+                if (!joined(a, b)) fill += counts_[a] * counts_[b];
             }
-        costs_[v] = cost;
-        costs_[v].queued = true;
-        queue_.insert(key(v));
+        queue_.push(costs_[v] = {fill, size, -v});
     }
-
-    void dequeue(Index v) {
-        queue_.erase(key(v));
-        costs_[v].queued = false;
-    }
-
-    Key key(Index v) const { return {costs_[v].fill, costs_[v].size, -v}; }
 
     // Join all neighbours of v and weigh again whose cost has changed; false if edges are too many.
     bool eliminate(Index v, const std::vector<Index>& bag) {
@@ -141,9 +133,9 @@ private:
     Index most_;
     Index room_ = 0, edges_ = 0;
     std::vector<std::set<Index>> neighbours_;  // of variables not yet eliminated
-    std::vector<Cost> costs_;
+    std::vector<Cost> costs_;                  // as last weighed
     std::vector<bool> gone_;
-    std::set<Key> queue_;  // the next one first
+    std::priority_queue<Cost, std::vector<Cost>, std::greater<>> queue_;
 };
 
 }  // namespace trimtab

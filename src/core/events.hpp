@@ -52,13 +52,9 @@ public:
         bound = bound_so_far;
         bound_per_round = per_round;
         rate_ = {rate, 0.0};
-        solves = first_solve = 0;
-        std::fill(attributions.begin(), attributions.end(), 0);
         ends.assign(1, at.t);
         rates.assign(1, rate);
         offsets.assign(1, 0);
-        changed.clear();
-        values.clear();
         while (true) {
             if (const auto why = advance(); why != Step::event)
                 return why == Step::ask ? Status::ask : Status::done;
@@ -84,6 +80,7 @@ private:
         bound += static_cast<double>(passed) * bound_per_round;
         ends.back() = at.t;
         if (at.clock >= at.review) return Step::ask;
+        due_.clear();
         sums.queue.list_due(sums.common(), due_);
         if (due_.empty()) return Step::done;
         local_.parts.find(due_);

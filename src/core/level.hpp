@@ -16,12 +16,13 @@ inline double shrink(double* R, Index d, double variance) {
     return left;
 }
 
-// All levels wander for `rounds` rounds. `lost` counts the losses that are forgotten by this, as
-// degrees of freedom: where all that was known of a level is lost, one.
-inline void let_wander(const Regression& all, double g, Index rounds, Reals lost) {
+// All levels wander by steps of this variance, in variances of a loss. `lost` counts the losses
+// that are forgotten by this, as degrees of freedom: where all that was known of a level is lost,
+// one.
+inline void let_wander(const Regression& all, double steps, Reals lost) {
     for (Index i = 0; i < all.criteria(); ++i) {
         const double first = all.phi[all.offsets[i]];
-        const double variance = g * static_cast<double>(rounds) / (first * first);
+        const double variance = steps / (first * first);
         shrink(all.factor(i), all.dim(i), variance);
         double* alone = &all.alone[all.blocks[i]];
         if (alone[0] > 0.0) lost[i] += 1.0 - shrink(alone, all.dim(i), variance);

@@ -81,8 +81,7 @@ public:
         settle(finite);
         if (finite)
             for (const Index i : triggered) regression_.since[i] = 0.0;
-        objective_.maps.fill(regression_.phi, &search_.at.current[0], affected);
-        regression_.measure(affected, factor);
+        regression_.deploy(objective_.maps, &search_.at.current[0], affected, factor);
         widen(affected, 1.0);
         return finite;
     }

@@ -105,23 +105,21 @@ Index add_rows(const Regression& to, const Table<const T>& losses, double limit)
     return cut;
 }
 
-Index add_rounds(const HeldRegression& self, nb::handle losses, double limit) {
+Index add(const HeldRegression& self, nb::handle losses, std::optional<ConstIndices> count,
+          double limit) {
     const Regression& to = self.view;
+    const Index m = to.criteria();
     if (ConstReals one; nb::try_cast(losses, one, false)) {  // as in nearly every round
-        const bool fits =
-            size_of(one) == to.criteria() && count_beyond(one.data(), size_of(one), limit) == 0;
+        if (count) return to.add_some(sized(one, m, "losses"), sized(*count, m, "count"));
+        const bool fits = size_of(one) == m && count_beyond(one.data(), m, limit) == 0;
         return fits ? to.add_round(one) : -1;
     }
+    if (count) throw nb::type_error("with counts losses must be a contiguous array of float64");
     if (Table<const double> rows; nb::try_cast(losses, rows, false))
         return add_rows(to, rows, limit);
     if (Table<const float> rows; nb::try_cast(losses, rows, false))
         return add_rows(to, rows, limit);
     return -1;
-}
-
-Count add_some(const HeldRegression& self, ConstReals losses, ConstIndices count) {
-    const Index m = self.view.criteria();
-    return self.view.add_some(sized(losses, m, "losses"), sized(count, m, "count"));
 }
 
 void add_owed(const HeldRegression& self, ConstIndices criteria, ConstReals mean,
@@ -150,9 +148,21 @@ void begin(const HeldRegression& self, ConstIndices criteria, bool again) {
     self.view.begin_again(which);
 }
 
-void flush(const HeldRegression& self, ConstIndices criteria, Index rounds, Index memory) {
+// Every criterion has a level, and factors of its data alone.
+void check_levels(const Regression& all) {
+    if (all.R0.empty() || all.alone.empty()) refuse("levels need R0 and alone, which are empty");
+    for (Index i = 0; i < all.criteria(); ++i)
+        if (all.dim(i) == 0) refuse("criterion " + std::to_string(i) + " has no constant feature");
+}
+
+void flush(const HeldRegression& self, ConstIndices criteria, Index rounds, Index memory,
+           double steps, Reals lost) {
     const ConstIndices which = criteria_of(self, criteria);
     if (memory < 1) refuse("memory must be at least 1");
+    if (steps > 0.0) {
+        check_levels(self.view);
+        let_wander(self.view, steps, sized(lost, self.view.criteria(), "lost"));
+    }
     if (memory < NEVER)
         self.view.flush_faded(which, rounds, memory);
     else
@@ -163,19 +173,7 @@ void measure(const HeldRegression& self, ConstIndices criteria, double factor) {
     self.view.measure(criteria_of(self, criteria), factor);
 }
 
-// What a prior adds: levels that wander, and the alarm
-
-// Every criterion has a level, and factors of its data alone.
-void check_levels(const Regression& all) {
-    if (all.R0.empty() || all.alone.empty()) refuse("levels need R0 and alone, which are empty");
-    for (Index i = 0; i < all.criteria(); ++i)
-        if (all.dim(i) == 0) refuse("criterion " + std::to_string(i) + " has no constant feature");
-}
-
-void wander(const HeldRegression& self, double g, Index rounds, Reals lost) {
-    check_levels(self.view);
-    let_wander(self.view, g, rounds, sized(lost, self.view.criteria(), "lost"));
-}
+// What a prior adds: how far levels wander, and the alarm
 
 Numbers likelihood(const HeldRegression& self, ConstIndices criteria, Table<const double> phi,
                    Table<const double> n, Table<const double> losses, ConstReals rounds,
@@ -202,17 +200,18 @@ std::tuple<Index, double, double> compare(const HeldRegression& self, ConstReals
                                           ConstReals misfit, double g, Index enough,
                                           Table<double> heard, Reals far, Reals alone) {
     const Index m = self.view.criteria();
-    const Reals rows = sized(heard, 6, m, "heard");
+    sized(heard, 6, m, "heard");
+    const auto row = [&](Index r) { return heard.row(r); };
     const Alarm alarm{sized(sigma, m, "sigma"),
                       sized(misfit, m, "misfit"),
                       g,
                       enough,
-                      slice(rows, 0, m),
-                      slice(rows, m, 2 * m),
-                      slice(rows, 2 * m, 3 * m),
-                      slice(rows, 3 * m, 4 * m),
-                      slice(rows, 4 * m, 5 * m),
-                      slice(rows, 5 * m, 6 * m)};
+                      row(0),
+                      row(1),
+                      row(2),
+                      row(3),
+                      row(4),
+                      row(5)};
     const auto found = alarm.compare(self.view, sized(far, m, "far"), sized(alone, m, "alone"));
     return {found.known, found.sum, found.squares};
 }
@@ -221,13 +220,11 @@ void bind_regression(nb::module_& module) {
     nb::class_<HeldRegression>(module, "Regression")
         .def("__init__", &read_regression, "arrays"_a)
         .def("begin", &begin, "criteria"_a, "again"_a)
-        .def("add_rounds", &add_rounds, "losses"_a, "limit"_a)
-        .def("add_some", &add_some, "losses"_a, "count"_a)
+        .def("add", &add, "losses"_a, "count"_a.none(), "limit"_a)
         .def("add_owed", &add_owed, "criteria"_a, "mean"_a, "squares"_a)
         .def("take", &take, "criteria"_a, "phi"_a, "losses"_a.none(), "count"_a)
-        .def("flush", &flush, "criteria"_a, "rounds"_a, "memory"_a)
+        .def("flush", &flush, "criteria"_a, "rounds"_a, "memory"_a, "steps"_a, "lost"_a)
         .def("measure", &measure, "criteria"_a, "factor"_a)
-        .def("let_wander", &wander, "g"_a, "rounds"_a, "lost"_a)
         .def("likelihood", &likelihood, "criteria"_a, "phi"_a, "n"_a, "losses"_a, "rounds"_a,
              "sigma"_a, "misfit"_a, "grid"_a, "far"_a)
         .def("compare", &compare, "sigma"_a, "misfit"_a, "g"_a, "enough"_a, "heard"_a, "far"_a,
@@ -414,9 +411,17 @@ std::optional<std::tuple<Numbers, double, Index>> minimise(const HeldObjective& 
     return std::tuple{std::move(found.state), found.value, found.steps};
 }
 
+// The objective is that of these regressions.
+void check_same(const Regression& all, const Objective& F) {
+    if (all.R.data() != F.R.data() || size_of(all.phi) != F.maps.offsets.back() ||
+        all.criteria() != F.criteria())
+        refuse("regression and objective must be of one problem");
+}
+
 std::optional<nb::dict> weigh(const HeldObjective& self, ConstReals current, ConstReals low,
                               ConstReals high, ConstReals price, Index rounds, Index limit,
-                              double prune, double factor, double effort, Index seed) {
+                              double prune, double factor, double effort, Index seed,
+                              const HeldRegression* deploy) {
     Objective F = self.view;
     if (!F.levels.empty()) return std::nullopt;
     sized(current, F.knobs(), "current");
@@ -426,10 +431,12 @@ std::optional<nb::dict> weigh(const HeldObjective& self, ConstReals current, Con
     Weighing look(F, current, sized(price, F.knobs(), "price"), limit, factor);
     at_least_0(effort);
     if (!look.is_curved()) return std::nullopt;
+    if (deploy) check_same(deploy->view, F);
     {
         nb::gil_scoped_release unlocked;
         look.weigh(rounds, effort, seed);
         if (prune > 0.0) look.prune(prune);
+        if (deploy) look.deploy(deploy->view);
     }
     const bool moves = !std::equal(current.begin(), current.end(), look.best.begin());
     nb::dict found;
@@ -484,7 +491,7 @@ void bind_objective(nb::module_& module) {
         .def("minimise", &minimise, "start"_a, "current"_a, "price"_a, "knobs"_a, "criteria"_a,
              "effort"_a, "seed"_a, "curved"_a)
         .def("weigh", &weigh, "current"_a, "low"_a, "high"_a, "price"_a, "rounds"_a, "limit"_a,
-             "prune"_a, "factor"_a, "effort"_a, "seed"_a)
+             "prune"_a, "factor"_a, "effort"_a, "seed"_a, "deploy"_a.none())
         .def("tabulate", &tabulate, "state"_a, "knobs"_a, "criteria"_a, "firsts"_a, "values"_a);
     module.def("choose", &choose, "states"_a, "values"_a, "current"_a);
     module.def("parts", &parts, "scope_offsets"_a, "scope"_a, "touch_offsets"_a, "touch"_a,
@@ -493,16 +500,15 @@ void bind_objective(nb::module_& module) {
 
 // Exact minimisation over candidates
 
-void make_elimination(Elimination* self, ConstIndices starts, ConstIndices reads,
-                      ConstIndices counts, Index most) {
+std::optional<Elimination> plan(ConstIndices starts, ConstIndices reads, ConstIndices counts,
+                                Index most) {
     offsets(starts, size_of(indices(reads, size_of(counts), "reads")), "offsets");
     if (counts.empty() || *std::min_element(counts.begin(), counts.end()) < 1)
         refuse("counts must be at least 1, of at least one variable");
-    new (self) Elimination(starts, reads, counts, most);
+    return Elimination::of(starts, reads, counts, most);
 }
 
-std::pair<Count, double> minimum(Elimination& self, ConstReals tables, ConstReals toll) {
-    if (self.refused()) refuse("this elimination was refused");
+std::tuple<Count, double, Index> minimum(Elimination& self, ConstReals tables, ConstReals toll) {
     sized(tables, self.table_size(), "tables");
     sized(toll, self.candidates(), "toll");
     nb::gil_scoped_release unlocked;
@@ -510,10 +516,8 @@ std::pair<Count, double> minimum(Elimination& self, ConstReals tables, ConstReal
 }
 
 void bind_exact(nb::module_& module) {
-    nb::class_<Elimination>(module, "Elimination")
-        .def("__init__", &make_elimination, "offsets"_a, "reads"_a, "counts"_a, "most"_a)
-        .def_prop_ro("entries", &Elimination::entries)
-        .def("minimum", &minimum, "tables"_a, "toll"_a);
+    nb::class_<Elimination>(module, "Elimination").def("minimum", &minimum, "tables"_a, "toll"_a);
+    module.def("plan", &plan, "offsets"_a, "reads"_a, "counts"_a, "most"_a);
 }
 
 // Local updates, and runs from event to event
@@ -538,8 +542,7 @@ Draws draws_of(const nb::capsule& bits) {
 void make_local(HeldLocal* self, const HeldRegression& regression, const HeldObjective& objective,
                 nb::handle bound, nb::handle growing) {
     const Index m = regression.view.criteria();
-    if (objective.view.criteria() != m)
-        refuse("regression and objective are of different problems");
+    check_same(regression.view, objective.view);
     std::vector<nb::object> kept;
     Arrays from(bound, kept), given(growing, kept);
     const Reals radii = from.of<double>("radii", m);

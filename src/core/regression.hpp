@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cholesky.hpp"
+#include "features.hpp"
 #include "trigger_queue.hpp"
 #include "views.hpp"
 #include "wide.hpp"
@@ -132,10 +133,10 @@ struct Regression {
         counters[2] = false;
     }
 
-    // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift. Whose losses
-    // were cut.
-    std::vector<Index> add_some(ConstReals losses, ConstIndices count) const {
-        std::vector<Index> beyond;
+    // Losses with gaps (NaN) and batches; a criterion's first loss becomes its shift. How many were
+    // cut.
+    Index add_some(ConstReals losses, ConstIndices count) const {
+        Index beyond = 0;
         bool all = true;
         for (Index i = 0; i < criteria(); ++i) {
             if (std::isnan(losses[i])) {
@@ -143,7 +144,7 @@ struct Regression {
                 continue;
             }
             const double x = trimmed(i, losses[i], count[i]);
-            if (x != losses[i]) beyond.push_back(i);
+            beyond += x != losses[i];
             if (common() + tells[i] == 0) shift[i] = x;
             const double y = x - shift[i], rounds = static_cast<double>(count[i]);
             n[i] += count[i];
@@ -220,6 +221,12 @@ struct Regression {
             }
             gain[i] = log_det(i);
         }
+    }
+
+    // The state s is deployed, for these criteria.
+    void deploy(const Monomials& maps, const double* s, ConstIndices which, double factor_C) const {
+        maps.fill(phi, s, which);
+        measure(which, factor_C);
     }
 
     // The estimated loss, w_i and n*_i at the deployed state, and the first trigger of all.

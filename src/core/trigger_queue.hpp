@@ -49,20 +49,17 @@ struct TriggerQueue {
             tree[node] = std::min(tree[2 * node], tree[2 * node + 1]);
     }
 
-    // The criteria due at round `now` or before, ascending, in place of what `found` holds.
-    void list_due(Index now, std::vector<Index>& found) const {
-        found.clear();
-        Index node = 1;
-        while (true) {
-            if (tree[node] <= now && node < leaves()) {
-                node *= 2;
-                continue;
-            }
-            if (tree[node] <= now) list_block(node - leaves(), now, found);
-            while (node & 1) node /= 2;  // a right child: its parent is done as well
-            if (node == 0) return;
-            ++node;
+    // The criteria due at round `now` or before, ascending, are added to what `found` holds.
+    void list_due(Index now, std::vector<Index>& found, Index node = 1) const {
+        if (tree[node] > now) return;
+        if (node < leaves()) {
+            list_due(now, found, 2 * node);
+            list_due(now, found, 2 * node + 1);
+            return;
         }
+        const Index block = node - leaves();
+        for (Index i = block * BLOCK; i < end_of(block); ++i)
+            if (due[i] - n[i] <= now) found.push_back(i);
     }
 
 private:
@@ -75,11 +72,6 @@ private:
         for (Index i = block * BLOCK; i < end_of(block); ++i)
             first = std::min(first, due[i] - n[i]);
         return first;
-    }
-
-    void list_block(Index block, Index now, std::vector<Index>& found) const {
-        for (Index i = block * BLOCK; i < end_of(block); ++i)
-            if (due[i] - n[i] <= now) found.push_back(i);
     }
 };
 

@@ -39,8 +39,6 @@ public:
     std::size_t bytes() const { return static_cast<std::size_t>(size_) * sizeof(T); }
     std::span<T> view() { return {data_.get(), static_cast<std::size_t>(size_)}; }
     std::span<const T> view() const { return {data_.get(), static_cast<std::size_t>(size_)}; }
-    std::span<T> view(Index first, Index last) { return slice(view(), first, last); }
-    std::span<const T> view(Index first, Index last) const { return slice(view(), first, last); }
 
 private:
     Index size_;

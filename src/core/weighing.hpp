@@ -94,6 +94,13 @@ public:
         }
     }
 
+    // Go to the best state, with all clocks reset; not where values are beyond floating point.
+    void deploy(const Regression& all) {
+        if (!std::isfinite(value)) return;
+        std::fill(all.since.begin(), all.since.end(), 0.0);
+        all.deploy(objective_.maps, best.data(), all_, factor_);
+    }
+
     // The parts of F at a state, weights included: estimated losses and widths.
     std::pair<std::vector<double>, std::vector<double>> terms(ConstReals state) {
         std::vector<double> means, widths;

@@ -15,14 +15,12 @@ class Regression:
     def begin(self, criteria: Ints, again: bool) -> None:
         """V_i and b_i are what they start at, nothing is in the sums; `again` adds the old data."""
 
-    def add_rounds(self, losses: object, limit: float) -> int:
+    def add(self, losses: object, count: Ints | None, limit: float) -> int:
         """One round, (m,), or several, (n, m), seen by every criterion; how many losses were cut.
 
-        -1, and nothing has changed, if these are not numbers of at most this size in an array.
+        -1, and nothing has changed, if these are not numbers of at most this size in an array. With
+        a count, (m,), they are means of that number of rounds, and may have gaps (NaN).
         """
-
-    def add_some(self, losses: Array, count: Ints) -> Ints:
-        """Losses with gaps (NaN) and batches; the criteria whose losses were cut."""
 
     def add_owed(self, criteria: Ints, mean: Array, squares: Array) -> None:
         """Losses that were owed arrive: their mean, and their sum of squares about it."""
@@ -33,17 +31,15 @@ class Regression:
         None stands for the losses that are expected: widths shrink, and no estimate changes.
         """
 
-    def flush(self, criteria: Ints, rounds: int, memory: int) -> None:
+    def flush(self, criteria: Ints, rounds: int, memory: int, steps: float, lost: Array) -> None:
         """The sums of these criteria go into their factors, as one weighted datum each.
 
-        With a memory below 2^62 data lose 1/memory of their weight in each of these rounds.
+        Before, all levels wander by `steps` variances of a loss; `lost` counts what is forgotten by
+        this. With a memory below 2^62 data lose 1/memory of their weight in each of these rounds.
         """
 
     def measure(self, criteria: Ints, factor: float) -> None:
         """The estimated loss, w_i and n*_i at the deployed state, and the first trigger of all."""
-
-    def let_wander(self, g: float, rounds: int, lost: Array) -> None:
-        """All levels wander for this number of rounds; `lost` counts what is forgotten by this."""
 
     def likelihood(
         self,
@@ -145,12 +141,14 @@ class Objective:
         factor: float,
         effort: float,
         seed: int,
+        deploy: Regression | None,
     ) -> Weighed | None:
         """The state that pays, between low and high; None where a part is not curved, or on levels.
 
         A move has to pay within `rounds`, or 0 for those until the next trigger, which are
         raised up to the limit until they suffice. That share of the width is given up so that
-        fewer knobs move.
+        fewer knobs move. The regressions that are to `deploy` are at the state afterwards, with all
+        clocks reset, if the value is finite.
         """
 
     def tabulate(
@@ -167,18 +165,19 @@ def choose(states: Array, values: Array, current: Array) -> int:
     """Which state to take: of those tied with the best the nearest to the current one, in l1."""
 
 class Elimination:
-    """Exact minimisation of a sum of tables by bucket elimination; refused beyond `most` entries.
+    """Exact minimisation of a sum of tables by bucket elimination."""
+
+    def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float, int]:
+        """The best candidate of every variable, the least sum, and the bag entries that it took.
+
+        Of equals it is the one of the least toll.
+        """
+
+def plan(offsets: Ints, reads: Ints, counts: Ints, most: int) -> Elimination | None:
+    """How to eliminate all variables; None if that takes more than `most` bag entries.
 
     Factors read the variables `reads`, ascending, factor after factor.
     """
-
-    def __init__(self, offsets: Ints, reads: Ints, counts: Ints, most: int) -> None: ...
-    @property
-    def entries(self) -> int:
-        """The number of bag entries: the work; more than `most` where it is refused."""
-
-    def minimum(self, tables: Array, toll: Array) -> tuple[Ints, float]:
-        """The best candidate of every variable, and the least sum; of equals the least toll."""
 
 class LocalUpdate:
     """The update of Section 5.1, of one policy: `bound` has the radii, `growing` how they grow."""

@@ -129,7 +129,7 @@ def add_rounds(estimators: NodewiseEstimators, losses: Array) -> None:
     """`estimators.add(row, ...)` for every row; all but two in a compiled loop."""
     for row in losses[:2]:
         estimators.add(row)
-    estimators.add_rows(losses[2:])
+    estimators.add(losses[2:])
 
 
 @pytest.mark.slow

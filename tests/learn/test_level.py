@@ -10,7 +10,7 @@ from trimtab.arrays import Array, Ints
 from trimtab.learn import NodewiseEstimators
 from trimtab.learn.empirical_bayes import Scales
 from trimtab.learn.losses.level import EPOCHS, FAR, GRID, MISSED, Diary
-from trimtab.learn.statistics import unpack
+from trimtab.learn.statistics import NEVER, unpack
 
 RING = tt.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
 SIGMA, SPREAD = 0.1, 1.0
@@ -40,7 +40,7 @@ def test_a_step_adds_to_the_variance_of_the_level_alone() -> None:
     stats.alone[stats.blocks[0]] = 0.0  # nothing is known of the first level but its start
     stats.alone[stats.blocks[1:-1]] = 1.5
     R, alone, lost = stats.R.copy(), stats.alone.copy(), np.full(4, 0.5)
-    stats.core.let_wander(0.1, 7, lost)
+    stats.core.flush(np.empty(0, np.int64), 0, NEVER, 0.1 * 7, lost)
     for i, d in enumerate(np.diff(stats.offsets).tolist()):
         start = int(stats.blocks[i])
         A, B = unpack(R, start, d + 1), unpack(stats.R, start, d + 1)
@@ -69,7 +69,7 @@ def test_a_learner_lets_levels_wander_between_epochs_and_keeps_its_estimates() -
     theta = [learner.estimators.theta(i) for i in range(4)]
     beliefs.wander = 0.3
     learner.wait(5)
-    beliefs.end_epoch(learner.clock)
+    beliefs.absorb(policy.problem.all_criteria, learner.clock)
     first = policy.problem.features.offsets[:-1]
     for i in range(4):
         expected = np.linalg.inv(V[i])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
+from trimtab import _core
 from trimtab.policies import LazyPolicy
 from trimtab.policies.learner import Learner
 from trimtab.sim.worlds import World
@@ -70,8 +71,12 @@ class Counted:
         self.core, self.calls = core, calls
 
     def __getattr__(self, name: str) -> Any:
-        self.calls[name] += 1
-        return getattr(self.core, name)
+        def door(*given: Any, **named: Any) -> Any:
+            self.calls[name] += 1
+            named = {n: x.core if isinstance(x, Counted) else x for n, x in named.items()}
+            return getattr(self.core, name)(*given, **named)
+
+        return door
 
 
 def test_a_tell_is_one_call_and_a_look_one_more() -> None:
@@ -86,5 +91,28 @@ def test_a_tell_is_one_call_and_a_look_one_more() -> None:
         calls.clear()
         told = policy.tell(world.draw(policy.ask(), rng))
         looks += told.cause != "none"
-        assert calls == {"add_rounds": 1} | ({"update": 1} if told.cause != "none" else {})
+        assert calls == {"add": 1} | ({"update": 1} if told.cause != "none" else {})
     assert looks > 5
+
+
+def test_a_look_of_the_recommended_policy_is_five_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside that of its tell; one of them only while spread and noise are learned."""
+    world, rng = ring_world(1), np.random.default_rng(0)
+    policy = tt.SteadyGraphLinUCB(world.problem, start=np.full(5, 0.5))
+    learner, calls = policy.learner, Counter[str]()
+    stats, features = learner.estimators.stats, world.problem.features
+    assert isinstance(features, tt.bases.Monomials)
+    learner.lcb.__dict__["core"] = Counted(learner.lcb.core, calls)
+    stats.__dict__["core"] = Counted(stats.core, calls)
+    monkeypatch.setattr(features, "fill", Counted(features.core, calls).fill)
+    monkeypatch.setattr("trimtab.solve.bound.predict", Counted(_core, calls).predict)
+    looks = 0
+    for _ in range(400):
+        losses = world.draw(policy.ask(), rng)
+        calls.clear()
+        told = policy.tell(losses)
+        if told.cause in ("trigger", "review") and learner.clock > 150:
+            looks += 1
+            doors = ("add", "compare", "flush", "likelihood", "weigh")
+            assert calls in (dict.fromkeys(doors, 1), dict.fromkeys((*doors, "begin"), 1))
+    assert looks > 3

@@ -41,7 +41,7 @@ from trimtab.model.problem import Problem
 from trimtab.policies.lcb import LCB
 from trimtab.solve import elimination, solve
 from trimtab.solve.certify import grid_bound
-from trimtab.solve.certify.box_bound import Bound, floors, terms_and_floors
+from trimtab.solve.certify.box_bound import floors, terms_and_floors
 from trimtab.solve.elimination import undominated
 from trimtab.solve.subproblem import Part
 
@@ -237,7 +237,7 @@ def test_no_state_is_below_the_bound(basis: Basis) -> None:
         least, best = fine(part, rng)
         width = lcb.width(best)
         for budget in (1, 40, 4000):
-            bound: Bound = grid_bound.lower_bound(part, best, target=1e-3 * width, budget=budget)
+            bound = grid_bound.lower_bound(part, best, target=1e-3 * width, budget=budget)
             assert bound.spent <= budget
             assert bound.value <= least + ROUNDING
             assert bound.upper == part.value(bound.state) <= least + ROUNDING
@@ -294,7 +294,7 @@ def test_levels_are_bounded_exactly() -> None:
         part = a_part(lcb, rng, price=0.2)
         least = min(part.value(np.array(s)) for s in product(*levels))
         poor = max(some_states(part, rng, 20), key=part.value)
-        bound: Bound = grid_bound.lower_bound(part, poor, target=0.0, budget=2000)
+        bound = grid_bound.lower_bound(part, poor, target=0.0, budget=2000)
         assert bound.upper == pytest.approx(least, abs=ROUNDING)
         assert bound.value == pytest.approx(least, abs=ROUNDING)
 
@@ -306,7 +306,7 @@ def test_a_level_between_two_others_is_not_forgotten() -> None:
     lcb = posterior(problem, data, reg=np.full(1, 0.01), radii=np.full(1, 0.1))
     part = a_part(lcb, np.random.default_rng(0))
     for budget in (1, 2, 3, 20):
-        bound: Bound = grid_bound.lower_bound(part, np.zeros(1), target=0.0, budget=budget)
+        bound = grid_bound.lower_bound(part, np.zeros(1), target=0.0, budget=budget)
         assert bound.value <= lcb.value(np.array([0.5])) < lcb.value(np.zeros(1)) - 0.1
 
 
@@ -374,7 +374,7 @@ def test_blocks_of_three_are_certified_closely(basis: Basis, data: Any) -> None:
         part = a_part(lcb, rng, price=0.2 * (trial % 2))
         found = solve(lcb, part.now).state
         target = 1e-3 * lcb.width(found)
-        bound: Bound = grid_bound.lower_bound(part, found, target=target, budget=50_000)
+        bound = grid_bound.lower_bound(part, found, target=target, budget=50_000)
         assert bound.upper - bound.value <= target
 
 
@@ -387,7 +387,7 @@ def test_wiggly_curves_of_one_knob_are_certified_closely(data: Any) -> None:
         part = a_part(lcb, rng)
         grid = [lcb.value(np.array([x])) for x in np.linspace(0.0, 1.0, 2001)]
         target = 1e-3 * lcb.width(solve(lcb, part.now).state)
-        bound: Bound = grid_bound.lower_bound(part, part.now, target=target, budget=50_000)
+        bound = grid_bound.lower_bound(part, part.now, target=target, budget=50_000)
         assert bound.value <= min(grid) + ROUNDING
         assert bound.upper - bound.value <= target
 
@@ -397,23 +397,23 @@ def test_wiggly_curves_of_one_knob_are_certified_closely(data: Any) -> None:
 
 def test_more_budget_never_gives_a_lower_bound_and_the_target_stops_early() -> None:
     part, found = after_play(ring(6), 1000)
-    last = Bound(-np.inf, 0, found, np.inf)
+    last = grid_bound.Proof(-np.inf, 0, found, np.inf)
     for budget in (0, 1, 10, 100, 1000, 10_000):
-        bound: Bound = grid_bound.lower_bound(part, found, target=0.0, budget=budget)
-        again: Bound = grid_bound.lower_bound(part, found, target=0.0, budget=budget)
+        bound = grid_bound.lower_bound(part, found, target=0.0, budget=budget)
+        again = grid_bound.lower_bound(part, found, target=0.0, budget=budget)
         assert (bound.value, bound.spent, bound.upper) == (again.value, again.spent, again.upper)
         assert bound.value >= last.value
         assert bound.spent <= budget
         last = bound
     width = part.bound.width(found)
-    easy: Bound = grid_bound.lower_bound(part, found, target=width, budget=10_000)
+    easy = grid_bound.lower_bound(part, found, target=width, budget=10_000)
     assert easy.spent < last.spent
     assert easy.upper - easy.value <= width
 
 
 def test_a_bad_incumbent_is_improved_on_the_way() -> None:
     part, found = after_play(ring(4), 1000)
-    bound: Bound = grid_bound.lower_bound(
+    bound = grid_bound.lower_bound(
         part, np.ones(4), target=0.01 * part.bound.width(found), budget=10_000
     )
     assert bound.upper <= part.value(found) + 0.01 * part.bound.width(found)

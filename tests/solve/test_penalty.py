@@ -79,7 +79,7 @@ def same(one: Solution, other: Solution) -> bool:
     return (
         one.state.tobytes() == other.state.tobytes()
         and (one.value, one.lower_bound) == (other.value, other.lower_bound)
-        and one.counters == other.counters
+        and one.work == other.work
     )
 
 

@@ -58,17 +58,22 @@ class Beliefs:
         """Remember losses as they came; whether the state is the deployed one."""
         self.first.add(losses, count, state, clock, self._diary.epochs if here else -1)
 
-    def end_epoch(self, clock: int) -> None:
-        """The sums of all criteria are about to go into their factors: levels have wandered."""
-        stats, rounds = self._estimators.stats, clock - self._levelled
-        if not self.levels or not rounds:
-            return
-        self._levelled = clock
-        if self.wander > 0.0:
-            stats.core.let_wander(self.wander, rounds, self._lost)
-        n, mean = self._estimators.frozen()
-        if n.any():
-            self._diary.write(n, mean, stats.phi, rounds)
+    def absorb(self, criteria: Ints, clock: int) -> None:
+        """Carry the sums of these criteria into their factors; if it is all, levels have wandered.
+
+        What the alarm has not compared yet waits.
+        """
+        self.leave_out_cuts()
+        estimators, heard = self._estimators, self.heard
+        n, mean = estimators.frozen()
+        everybody = criteria.size == n.size
+        rounds = clock - self._levelled if everybody and self.levels else 0
+        if rounds:
+            self._levelled = clock
+            if n.any():
+                self._diary.write(n, mean, estimators.stats.phi, rounds)
+        heard[4:, criteria] -= np.array([n, n * mean, heard[6], heard[7]])[:, criteria]
+        estimators.flush(criteria, clock, steps=self.wander * rounds, lost=self._lost)
 
     def leave_out_cuts(self) -> None:
         """What was cut of the losses that the alarm has not compared yet is an outlier."""
@@ -78,13 +83,6 @@ class Beliefs:
             cut, excess = stats.cut - heard[6].astype(np.int64), stats.excess - heard[7]
             self._estimators.leave_out(cut, excess, fresh)
         heard[6], heard[7] = stats.cut, stats.excess
-
-    def carry(self, criteria: Ints) -> None:
-        """The sums of these criteria begin anew; what the alarm has not compared yet waits."""
-        n, mean = self._estimators.frozen()
-        self.heard[4:, criteria] -= np.array([n, n * mean, self.heard[6], self.heard[7]])[
-            :, criteria
-        ]
 
     def unhear(self, which: Bools | Ints) -> None:
         """The alarm has heard nothing of these criteria at the values their knobs now have."""

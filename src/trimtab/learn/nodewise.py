@@ -30,6 +30,7 @@ from trimtab.learn.statistics import NEVER, Statistics, triangles, unpack
 from trimtab.model.bases.features import spans
 from trimtab.model.problem import Problem
 
+NOTHING: Array = np.empty(0)
 UNKNOWN = 1.0 / 144.0  # r, before anything is known: losses change by 12 times their noise
 WILD = 0.5  # of its limit: by how much more a loss is off that does not count at all
 
@@ -123,27 +124,17 @@ class NodewiseEstimators:
     def add(self, losses: Array, count: Ints | None = None) -> Ints:
         """Add losses of the deployed state: means of `count` rounds, NaN where none was seen.
 
+        Without a count they may be several rounds, (n, m), in which nothing is missing.
         Returns the criteria of which the loss was cut.
         """
-        if count is None:
-            beyond = self.stats.core.add_rounds(losses, LARGEST_LOSS)
-            if beyond >= 0:
-                return self.beyond(losses) if beyond else NOBODY
-            count = np.ones(losses.size, np.int64)
-        return self.stats.core.add_some(losses, count)
+        before = self.stats.cut.copy()
+        if self.stats.core.add(losses, count, LARGEST_LOSS) < 0:
+            self.stats.core.add(losses, np.ones(losses.size, np.int64), LARGEST_LOSS)
+        return np.flatnonzero(self.stats.cut != before)
 
     def beyond(self, losses: Array) -> Ints:
         """The criteria whose losses of the deployed state are beyond their limits."""
         return np.flatnonzero((losses < self.stats.low) | (losses > self.stats.high))
-
-    def add_rows(self, rows: Array) -> Ints:
-        """Add several rounds of the deployed state, (n, m), in which nothing is missing.
-
-        Returns the criteria of which a loss was cut.
-        """
-        before = self.stats.cut.copy()
-        self.stats.core.add_rounds(rows, LARGEST_LOSS)
-        return np.flatnonzero(self.stats.cut != before)
 
     def skip(self, rounds: int, seen: Ints | None) -> None:
         """Rounds pass at the deployed state, seen by all or `seen` times; the losses stay owed."""
@@ -208,12 +199,15 @@ class NodewiseEstimators:
 
     # The matrices: what happens when the state changes.
 
-    def flush(self, criteria: Ints, clock: int = 0) -> None:
+    def flush(
+        self, criteria: Ints, clock: int = 0, steps: float = 0.0, lost: Array = NOTHING
+    ) -> None:
         """Carry the sums of these criteria into their factors; nothing may be owed to them.
 
-        With a memory these must be all criteria, and what they have learned ages to the clock.
+        With a memory these must be all criteria, and what they have learned ages to the clock. With
+        `steps` all levels wander before: see `losses.level`; `lost` counts what is forgotten by it.
         """
-        self.stats.core.flush(criteria, clock - self._aged, self.memory)
+        self.stats.core.flush(criteria, clock - self._aged, self.memory, steps, lost)
         if self.memory < NEVER:
             self._aged = clock
 

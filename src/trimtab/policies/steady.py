@@ -245,6 +245,9 @@ class SteadyGraphLinUCB(LazyPolicy):
         everybody, before = learner.problem.all_criteria, learner.state
         cut = np.flatnonzero(stats.cut)
         learner.absorb(everybody)
+        fades = learner.estimators.memory < NEVER or learner.window is not None
+        gathered = float(stats.gain.sum())
+        information = float(stats.since.sum()) if fades else gathered - self._gain
         with learner.foreseeing():
             free, best, rounds, here, there = self._weighed(criteria)
         knobs = np.flatnonzero(best != before)
@@ -254,9 +257,6 @@ class SteadyGraphLinUCB(LazyPolicy):
         price = price_of(learner, weighed, there, rounds)
         value, certified = float(means.sum() - widths.sum()), free.lower_bound is not None
         lower = free.value if free.lower_bound is None else free.lower_bound
-        fades = learner.estimators.memory < NEVER or learner.window is not None
-        gathered = float(stats.gain.sum())
-        information = float(stats.since.sum()) if fades else gathered - self._gain
         learner.adopt(best, everybody, reset=everybody, lower=lower, certified=certified)
         self._begin_epoch(rounds)
         record = Record(

@@ -1,7 +1,7 @@
 """Solvers: where the lower confidence bound is least."""
 
 from trimtab.solve.bound import Bound, Constraint
-from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.solution import Solution
 from trimtab.solve.solve import solve
 
-__all__ = ["Bound", "Constraint", "Counters", "Solution", "solve"]
+__all__ = ["Bound", "Constraint", "Solution", "solve"]

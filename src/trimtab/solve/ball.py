@@ -22,7 +22,7 @@ from trimtab._core import choose
 from trimtab.arrays import Array, Ints
 from trimtab.model.domain import BoundBalls
 from trimtab.solve.bound import Bound
-from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.solution import Solution
 from trimtab.solve.subproblem import Part
 
 SAME = 1e-10  # relative: eigenvalues this close are one, lengths this small are none
@@ -153,86 +153,69 @@ class BallObjective:
         return np.asarray(self.G.T @ (self.lead - share * u))
 
 
-def search(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
-    """The best state of the free blocks; with a lower bound where one ball is read alone."""
+def search(part: Part, domain: BoundBalls, starts: int, seed: int, *, l2: bool = False) -> Solution:
+    """The best state of the free blocks; with a lower bound where one ball is read alone.
+
+    With `l2` a move costs its Euclidean length, |price (x - now)|_2, which for every eta is at most
+    sum_j price_j^2 (x_j - now_j)^2 / (2 eta) + eta / 2.
+    """
     local = BallObjective.of(part.bound, domain, part.now, part.knobs, part.criteria)
     now, price = part.now[part.knobs], part.price[part.knobs]
-    alone = len(local.blocks) == 1 and part.criteria.size == 1
+
+    def cost(x: Array) -> float:
+        toll = float(np.linalg.norm(price * (x - now))) if l2 else part.toll(x)
+        return local.value(x) + toll
+
+    alone = len(local.blocks) == 1 and part.criteria.size == 1 and not l2
     alone &= bool(np.abs(local.c).max() <= SAME)  # nothing but this ball is read
-    begin = [now]
+    begin, exact = [now], alone and not price.any()
     if alone:
         beta = float(local.bonus[0])
         begin += [*farthest(local.G.T @ local.lead, local.G.T @ local.G, beta, now)]
-    exact = alone and not price.any()
-    if exact:
-        found = begin
-    else:
+    found = begin
+    if not exact:
         rng = np.random.default_rng(seed)
         begin += [domain.sample(rng)[part.knobs] for _ in range(1, starts)]
-        found = [now, *(_descend(local, x, now, price) for x in begin)]
-    values = np.array([local.value(x) + part.toll(x) for x in found])
-    best = choose(np.array(found), values, now)
-    least = float(values.min()) if exact else None
-    return Solution(found[best], float(values[best]), least, Counters(steps=len(found) - 1))
-
-
-def _descend(local: BallObjective, x: Array, now: Array, price: Array) -> Array:
-    """Block after block to the best point of the ball for the tangent, until nothing is gained.
-
-    F is concave, so the point that is least on its tangent, price included, is no worse.
-    """
-    x = x.copy()
-    value = local.value(x) + float(price @ np.abs(x - now))
-    for _ in range(SWEEPS):
-        for block in local.blocks:
-            slope = local.slope(x)[block]
-            if price[block].any():
-                x[block] = lowest(slope, now[block], price[block])
-            else:
-                x[block] = _unit(-slope, x[block])
-        after = local.value(x) + float(price @ np.abs(x - now))
-        if value - after <= SETTLED * abs(after):
-            break
-        value = after
-    return x
-
-
-def search_euclidean(part: Part, domain: BoundBalls, starts: int, seed: int) -> Solution:
-    """The best state of the free blocks if a move costs |price (x - now)|_2.
-
-    For every eta that is at most sum_j price_j^2 (x_j - now_j)^2 / (2 eta) + eta / 2. F is concave:
-    the point that is least on its tangent with this price is no worse, and neither is then the
-    length found for eta. So both take turns, from several starts and lengths.
-    """
-    local = BallObjective.of(part.bound, domain, part.now, part.knobs, part.criteria)
-    now, c = part.now[part.knobs], part.price[part.knobs]
-
-    def cost(x: Array) -> float:
-        return local.value(x) + float(np.linalg.norm(c * (x - now)))
-
-    rng = np.random.default_rng(seed)
-    begin = [now, *(domain.sample(rng)[part.knobs] for _ in range(1, starts))]
-    longest = 2.0 * float(np.sqrt((c**2).sum())) or 1.0
-    found = [now]
-    for x in begin:
-        free = _descend(local, x, now, np.zeros_like(c))
-        for eta in longest * LENGTHS:
-            found.append(_settled(local, free, now, c, float(eta)))
+        found = [now]
+        for x in begin:
+            end = _descend(local, x, now, np.zeros_like(price) if l2 else price)
+            longest = 2.0 * float(np.linalg.norm(price)) or 1.0
+            etas = longest * LENGTHS if l2 else ()
+            found += [_descend(local, end, now, price, float(eta)) for eta in etas] or [end]
     values = np.array([cost(x) for x in found])
     best = choose(np.array(found), values, now)
-    return Solution(found[best], float(values[best]), None, Counters(steps=len(found) - 1))
+    least = float(values.min()) if exact else None
+    return Solution(found[best], float(values[best]), least, len(found) - 1)
 
 
-def _settled(local: BallObjective, x: Array, now: Array, c: Array, eta: float) -> Array:
-    """Blocks to the least of tangent and quadratic price, then eta to the length, in turn."""
+def _descend(
+    local: BallObjective, x: Array, now: Array, price: Array, eta: float | None = None
+) -> Array:
+    """Block after block to the best point of the ball for the tangent, until nothing is gained.
+
+    F is concave, so the point that is least on its tangent, price included, is no worse. With eta
+    the price is the quadratic one, and neither is then the length found as the next eta.
+    """
     x, before = x.copy(), np.inf
+    if eta is None:
+        before = local.value(x) + float(price @ np.abs(x - now))
     for _ in range(SWEEPS):
         for block in local.blocks:
-            q = c[block] ** 2 / (2.0 * eta)
-            x[block] = _near(local.slope(x)[block], now[block], q, x[block])
-        eta = float(np.linalg.norm(c * (x - now)))
-        value = local.value(x) + eta
-        if eta <= FINE or before - value <= SETTLED * abs(value):
+            slope, c = local.slope(x)[block], price[block]
+            if eta is not None:
+                x[block] = _near(slope, now[block], c**2 / (2.0 * eta), x[block])
+            elif c.any():
+                x[block] = lowest(slope, now[block], c)
+            else:
+                x[block] = _unit(-slope, x[block])
+        if eta is None:
+            value = local.value(x) + float(price @ np.abs(x - now))
+        else:
+            eta = float(np.linalg.norm(price * (x - now)))
+            value = local.value(x) + eta
+            if eta <= FINE:
+                break
+        if before - value <= SETTLED * abs(value):
             break
         before = value
     return x

@@ -16,8 +16,8 @@ from trimtab.arrays import Array, Ints
 from trimtab.errors import SolverFailed
 from trimtab.model.domain import BoundBox
 from trimtab.solve.bound import Constraint
-from trimtab.solve.gradient import Coordinates, LocalSearch
-from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.gradient import Coordinates, LocalSearch, along
+from trimtab.solve.solution import Solution
 from trimtab.solve.subproblem import Part
 
 SAMPLES = 200  # random states among which the first admissible one is looked for
@@ -70,8 +70,7 @@ def search(
     found = np.array([state[part.knobs] for state in begins])
     values = np.array([part.value(state) for state in begins])
     best = choose(found, values, part.now[part.knobs])
-    counters = Counters(steps=local.steps, gradients=local.gradients)
-    return Solution(found[best], float(values[best]), None, counters)
+    return Solution(found[best], float(values[best]), None, local.work)
 
 
 def farthest(admits: Callable[[Array], bool], safe: Array, state: Array, levels: Ints) -> Array:
@@ -111,7 +110,6 @@ class AdmissibleSearch(LocalSearch):
         super().__init__(part, domain)
         self._polishes = polish
         self.constraints = constraints
-        self.margins = [MARGIN * max(abs(each.limit), 1.0) for each in constraints]
 
     def excess(self, state: Array) -> float:
         """How far the worst upper bound is above its limit."""
@@ -146,38 +144,25 @@ class AdmissibleSearch(LocalSearch):
         if self.admissible(end):
             state[:] = end
 
-    def minimised(self, trial: Coordinates, begin: Array) -> Array:
-        """The coordinates of a local minimum among admissible states, by SLSQP."""
-        from scipy.optimize import minimize
-
-        def value_and_slope(x: Array) -> tuple[float, Array]:
-            return self.value_and_slope(trial, x)
-
-        rules: list[Any] = [
+    def how(self, trial: Coordinates) -> dict[str, Any]:
+        """SLSQP, which stays among admissible states."""
+        rules = [
             {
                 "type": "ineq",
-                "fun": lambda x, each=each, margin=margin: -each.excess(trial.put(x)) - margin,
+                "fun": lambda x, each=each: (
+                    -each.excess(trial.put(x)) - MARGIN * max(abs(each.limit), 1.0)
+                ),
                 "jac": lambda x, each=each: -trial.spread(each.slope(trial.put(x))),
             }
-            for each, margin in zip(self.constraints, self.margins, strict=True)
+            for each in self.constraints
         ]
-        found = minimize(
-            value_and_slope,
-            begin,
-            jac=True,
-            method="SLSQP",
-            bounds=trial.bounds,
-            constraints=rules,
-            options={"ftol": 1e-13, "maxiter": 200},
-        )
-        return np.asarray(found.x)
+        options = {"ftol": 1e-13, "maxiter": 200}
+        return {"method": "SLSQP", "constraints": rules, "options": options}
 
     def _best(self, j: int, state: Array, x: Array) -> tuple[float, Array]:
         """The best admissible place; places that are not count as worse than all others."""
         _, y = super()._best(j, state, x)
-        trial = np.repeat(state[None], x.size, axis=0)
-        trial[:, j] = x
-        bad = np.array([not self.admissible(s) for s in trial])
+        bad = np.array([not self.admissible(s) for s in along(j, state, x)])
         if bad.all():
             return float(state[j]), y
         y[bad] = y.max() + self.scale
@@ -190,8 +175,7 @@ class AdmissibleSearch(LocalSearch):
                 levels = self.domain.levels_of(j)
                 ends = self.domain.low[j], self.domain.high[j]
                 places = levels if levels.size else np.linspace(*ends, self.grid)
-                trial = np.repeat(state[None], places.size + 1, axis=0)
-                trial[1:, j] = places
-                state[:] = min(trial, key=self.excess)
+                trial = along(j, state, places)
+                state[:] = min([state.copy(), *trial], key=self.excess)
                 if self.admissible(state):
                     return

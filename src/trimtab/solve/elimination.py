@@ -20,12 +20,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trimtab._core import Elimination
+from trimtab import _core
 from trimtab.arrays import Array, Ints
 from trimtab.model.bases.features import offsets_of
 
 
-def plan(scopes: Sequence[Ints], counts: Ints, most: int) -> Elimination | None:
+def plan(scopes: Sequence[Ints], counts: Ints, most: int) -> _core.Elimination | None:
     """How to eliminate the variables, or None if that takes more than `most` bag entries.
 
     Args:
@@ -35,8 +35,7 @@ def plan(scopes: Sequence[Ints], counts: Ints, most: int) -> Elimination | None:
     """
     sizes = np.fromiter((scope.size for scope in scopes), np.int64, len(scopes))
     reads = np.concatenate([np.empty(0, np.int64), *scopes])
-    found = Elimination(offsets_of(sizes), reads, np.ascontiguousarray(counts, np.int64), most)
-    return None if found.entries > most else found
+    return _core.plan(offsets_of(sizes), reads, np.ascontiguousarray(counts, np.int64), most)
 
 
 def undominated(

@@ -7,15 +7,16 @@ For every eta > 0
 so that min_s F(s) + |c d|_2 is the least over eta of a solve with a quadratic price of every
 knob, which is one criterion more for each: known, and without a width. Some values of eta are
 tried, and the best is improved by setting eta to the length found until nothing is gained.
-On balls the quadratic price enters the steps themselves (`ball.search_euclidean`). Since
+On balls the quadratic price enters the steps themselves (`ball.search`). Since
 |x|_1 / sqrt(n) <= |x|_2 for n knobs, a lower bound of a solve with the l1 price c / sqrt(n) is one
 here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -39,25 +40,22 @@ GRID_EFFORT = 0.5  # of each of these, as a share of the effort asked for
 AGAIN = 30  # times at most that eta is set to the length found
 GAINED = 1e-12  # of |G|: less than this is nothing
 
-Solve = Callable[..., Solution]
-
 
 def search(
     bound: Bound,
     current: Array,
     free: Ints,
     toll: Toll,
-    solve: Solve,
-    effort: float,
-    seed: int,
+    linear: partial[Solution],
     constraints: Sequence[Constraint] = (),
 ) -> Solution:
-    """The best state found; `solve` is that of linear prices."""
+    """The best state found; `linear` is the solve of this bound with linear prices."""
+    effort, seed = linear.keywords["effort"], linear.keywords["seed"]
     priced = free[toll.per_knob[free] > 0.0]
     domain, readers = bound.domain, bound.problem.graph.readers(free)
     if isinstance(domain, BoundBalls):
         part = Part(bound=bound, now=current, knobs=free, criteria=readers, price=toll.per_knob)
-        return ball.search_euclidean(part, domain, max(int(np.ceil(STARTS * effort)), 1), seed)
+        return ball.search(part, domain, max(int(np.ceil(STARTS * effort)), 1), seed, l2=True)
     wide = (toll.per_knob * (domain.high - domain.low))[priced]
     quadratic = _Quadratic(bound, current, priced)
 
@@ -66,15 +64,15 @@ def search(
 
     def at(eta: float, effort: float) -> Solution:
         quadratic.price(toll.per_knob[priced] ** 2 / (2.0 * eta))
-        found = {"free": free, "effort": effort, "seed": seed, "constraints": constraints}
-        return solve(quadratic.bound, current, **found)
+        options = linear.keywords | {"effort": effort, "constraints": constraints}
+        return linear.func(quadratic.bound, current, **options)
 
-    unpriced = solve(bound, current, free=free, effort=effort, seed=seed, constraints=constraints)
+    unpriced = linear(constraints=constraints)
     found = [at(float(eta), GRID_EFFORT * effort) for eta in np.linalg.norm(wide) * LENGTHS]
     states = [unpriced.state, *(each.state for each in found)]
     if all(each.excess(current) <= 0.0 for each in constraints):
         states = [current, *states]
-    counters = sum((each.counters for each in found), unpriced.counters)
+    work = unpriced.work + sum(each.work for each in found)
     values = [cost(state) for state in states]
     best = choose(np.array(states), np.array(values), current)
     state, value = states[best], values[best]
@@ -83,11 +81,11 @@ def search(
         if length == 0.0:
             break
         again = at(length, effort)
-        counters += again.counters
+        work += again.work
         if not cost(again.state) < value - GAINED * (1.0 + abs(value)):
             break
         state, value = again.state, cost(again.state)
-    return Solution(state, value, None, counters)
+    return Solution(state, value, None, work)
 
 
 class _Quadratic:
@@ -149,17 +147,14 @@ def lower_price(toll: Toll, free: Ints) -> Array:
     return np.asarray(toll.per_knob / np.sqrt(max(priced, 1)))
 
 
-def with_switch(
-    found: Solution, stay: float, current: Array, switch: float, *, may_stay: bool = True
-) -> Solution:
+def with_switch(found: Solution, stay: float, current: Array, switch: float) -> Solution:
     """The solution once every move costs a fixed price more: it, or staying.
 
-    The price is the same wherever the move goes, so that no third state can be better.
+    The price is the same wherever the move goes, so that no third state can be better. It costs
+    `stay` to stay, infinity where that is not allowed.
     """
-    if not may_stay:
-        stay = np.inf
     lower = None if found.lower_bound is None else min(found.lower_bound + switch, stay)
     moved = not np.array_equal(found.state, current)
-    if may_stay and not (moved and found.value + switch < stay):
+    if stay < np.inf and not (moved and found.value + switch < stay):
         return replace(found, state=current.copy(), value=stay, lower_bound=lower)
     return replace(found, value=found.value + switch * moved, lower_bound=lower)

@@ -10,17 +10,17 @@ candidates, and G is a sum of tables.
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 
 from trimtab._core import choose
-from trimtab.arrays import Array, ArrayLike, Ints
+from trimtab.arrays import Array, Ints
 from trimtab.model.bases.features import offsets_of
 from trimtab.model.domain import BoundBox
 from trimtab.solve import elimination
 from trimtab.solve.elimination import undominated
-from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.solution import Solution
 from trimtab.solve.subproblem import Part
 
 MOST_WORK = 2**25  # table entries, times the features of each, of an exact solve
@@ -35,34 +35,22 @@ def exact(part: Part, domain: BoundBox) -> Solution | None:
     The features are monomials that are linear in the free knobs together, or these knobs have
     levels. None where they have not, and where finding it would take too much work.
     """
-    problem, j = part.bound.problem, part.knobs
+    problem = part.bound.problem
     monomial = part.bound.core is not None
-    if not monomial and not np.isin(j, domain.leveled).all():
+    if not monomial and not np.isin(part.knobs, domain.leveled).all():
         return None
-    kink = np.where(part.price[j] > 0.0, part.now[j], domain.low[j])
-    values = _axes(part, domain, [domain.low[j], kink, domain.high[j]])
+    values = [_candidates(part, domain, j) for j in part.knobs.tolist()]
     work, most = entries(part, _counts(values)), MOST_CALLS
     if monomial:
         work, most = work * int(problem.dims[part.criteria].max()), MOST_WORK
     return _eliminate(part, values) if work <= most else None
 
 
-def _axes(part: Part, domain: BoundBox, values: ArrayLike) -> list[Array]:
-    """Of each free knob its levels, or else its own of the values: (c, n)."""
-    mine = np.sort(np.asarray(values, float), axis=0).T
-    new = np.ones(mine.shape, bool)
-    new[:, 1:] = mine[:, 1:] > mine[:, :-1]
-    axes = _rows(np.sort(np.where(new, mine, np.inf)), new.sum(axis=1))
-    if domain.leveled.size:
-        for n in np.flatnonzero(np.isin(part.knobs, domain.leveled)).tolist():
-            axes[n] = domain.levels_of(part.knobs[n])
-    return axes
-
-
-def _rows(values: Array, sizes: Ints) -> list[Array]:
-    """The first entries of each row, `sizes` of them."""
-    flat = values[np.arange(values.shape[1]) < sizes[:, None]]
-    return [flat[a:b] for a, b in pairwise(offsets_of(sizes).tolist())]
+def _candidates(part: Part, domain: BoundBox, j: int) -> Array:
+    """The levels of a knob, or else its ends and, where leaving it costs something, its place."""
+    kink = {float(part.now[j])} if part.price[j] > 0.0 else set()
+    levels = domain.levels_of(j)
+    return levels if levels.size else np.array(sorted({domain.low[j], domain.high[j]} | kink))
 
 
 def _counts(values: list[Array]) -> Ints:
@@ -76,7 +64,7 @@ def _eliminate(part: Part, values: list[Array]) -> Solution | None:
     if plan is None and part.criteria.size > MOST_PRUNED:
         return None
     _, flat = tables(part, values)
-    spent = flat.size
+    work = flat.size
     if plan is None:
         shapes = [counts[scope] for scope in reads]
         ends = np.cumsum([shape.prod() for shape in shapes])[:-1]
@@ -89,13 +77,12 @@ def _eliminate(part: Part, values: list[Array]) -> Solution | None:
         return None
     now = part.now[part.knobs]
     far = np.concatenate([np.abs(axis - x) for axis, x in zip(values, now, strict=True)])
-    choice, least = plan.minimum(flat, far)
+    choice, least, bags = plan.minimum(flat, far)
     best = np.array([axis[c] for axis, c in zip(values, choice, strict=True)])
     value, at_now = part.value(part.put(best)), part.value(part.now)
     if choose(np.array([best, now]), np.array([value, at_now]), now) == 1:
         best, value = now, at_now
-    spent += plan.entries
-    return Solution(best, value, min(least, value), Counters(entries=spent))
+    return Solution(best, value, min(least, value), work + bags)
 
 
 def entries(part: Part, counts: Ints) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from trimtab.arrays import Array, Ints
 from trimtab.errors import FiniteDifferences
 from trimtab.model.bases.custom import CustomFeatures
 from trimtab.model.domain import BoundBox
-from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.solution import Solution
 from trimtab.solve.subproblem import Part
 
 GRID = 9  # points tried along each continuous knob before the gradients take over
@@ -48,8 +49,14 @@ def search(part: Part, domain: BoundBox, starts: int, seed: int) -> Solution:
         found.append(state[knobs])
         values.append(part.value(state))
     best = choose(np.array(found), np.array(values), part.now[knobs])
-    counters = Counters(steps=local.steps, gradients=local.gradients)
-    return Solution(found[best], values[best], None, counters)
+    return Solution(found[best], values[best], None, local.work)
+
+
+def along(j: int, state: Array, x: Array) -> Array:
+    """The state with these places of knob j in turn: (n, k)."""
+    trial = np.repeat(state[None], x.size, axis=0)
+    trial[:, j] = x
+    return trial
 
 
 class LocalSearch:
@@ -57,7 +64,7 @@ class LocalSearch:
 
     def __init__(self, part: Part, domain: BoundBox) -> None:
         self.part, self.domain = part, domain
-        self.steps = self.gradients = 0
+        self.work = 0  # sweeps of a knob, and gradients
         self.smooth = np.setdiff1d(part.knobs, domain.leveled)
         features = part.bound.problem.features
         wave = float(getattr(features, "shortest_wave", np.inf))
@@ -79,7 +86,7 @@ class LocalSearch:
         """One pass over the knobs, each set to the best place found along it."""
         for j in self.part.knobs.tolist():
             state[j] = self._along(j, state)
-            self.steps += 1
+            self.work += 1
 
     def _along(self, j: int, state: Array) -> float:
         """The best of a knob's levels; or of samples, and of the parabolas through its dips."""
@@ -99,11 +106,9 @@ class LocalSearch:
     def _best(self, j: int, state: Array, x: Array) -> tuple[float, Array]:
         """The best of these places of a knob, the last one in a tie, and G at each up to others."""
         part = self.part
-        trial = np.repeat(state[None], x.size, axis=0)
-        trial[:, j] = x
         readers = part.bound.problem.graph.touching(j)
         y = part.price[j] * np.abs(x - part.now[j])
-        y += [part.bound.value(s, readers) for s in trial]
+        y += [part.bound.value(s, readers) for s in along(j, state, x)]
         return float(x[x.size - 1 - int(np.argmin(y[::-1]))]), y
 
     def polish(self, state: Array) -> None:
@@ -117,26 +122,24 @@ class LocalSearch:
             state[:] = end
 
     def minimised(self, trial: Coordinates, begin: Array) -> Array:
-        """The coordinates of a local minimum, by L-BFGS-B."""
+        """The coordinates of a local minimum, by the method of `how`."""
         from scipy.optimize import minimize
 
         def value_and_slope(x: Array) -> tuple[float, Array]:
             return self.value_and_slope(trial, x)
 
-        found = minimize(
-            value_and_slope,
-            begin,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=trial.bounds,
-            options={"ftol": 1e-15, "gtol": 1e-10},
-        )
+        how = self.how(trial)
+        found = minimize(value_and_slope, begin, jac=True, bounds=trial.bounds, **how)
         return np.asarray(found.x)
+
+    def how(self, trial: Coordinates) -> dict[str, Any]:
+        """Options of SciPy's `minimize`, in these coordinates."""
+        return {"method": "L-BFGS-B", "options": {"ftol": 1e-15, "gtol": 1e-10}}
 
     def value_and_slope(self, trial: Coordinates, x: Array) -> tuple[float, Array]:
         """G and its derivatives by the coordinates, in units of its scale."""
         part, state = self.part, trial.put(x)
-        self.gradients += 1
+        self.work += 1
         slopes = trial.spread(part.bound.gradient(state, part.criteria)) + trial.price
         value = part.bound.value(state, part.criteria) + float(trial.price @ x)
         return value / self.scale, slopes / self.scale

@@ -2,23 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from trimtab.arrays import Array
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counters:
-    """The work of a solve; the same solve always takes the same."""
-
-    steps: int = 0  # one-dimensional minimisations
-    gradients: int = 0  # evaluations of F with its gradient
-    entries: int = 0  # of tables, in eliminations and over cells
-
-    def __add__(self, other: Counters) -> Counters:
-        return Counters(
-            **{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        )
 
 
 @dataclass(frozen=True)
@@ -35,7 +21,7 @@ class Solution:
     state: Array  # (k,)
     value: float  # F(state), and the price of moving there
     lower_bound: float | None  # no state has a smaller value, or None when that is unknown
-    counters: Counters = Counters()
+    work: int = 0  # line searches, gradients and table entries; the same solve takes the same
 
     @property
     def certified(self) -> bool:

@@ -16,7 +16,7 @@ from trimtab.model.toll import Toll
 from trimtab.solve import ball, constrained, euclidean, exact, gradient
 from trimtab.solve.bound import Bound, Constraint
 from trimtab.solve.certify import grid_bound
-from trimtab.solve.solution import Counters, Solution
+from trimtab.solve.solution import Solution
 from trimtab.solve.subproblem import Part
 
 MOST = 2**40  # whatever the effort
@@ -69,90 +69,76 @@ def solve(
     budget = whole(budget, "budget", low=0)
     if certify is not None:
         certify = number(certify, "certify", low=0.0, strict=False)
+    knobs = np.arange(problem.knobs) if free is None else free
     if isinstance(price, Toll):
-        prices = price.per_knob
-        if price.switch or (price.norm != "l1" and np.size(prices if free is None else free) > 1):
-            options: dict[str, Any] = {"effort": effort, "seed": seed}
-            return _tolled(bound, current, free, price, constraints, options, certify, budget)
-    else:
-        prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
+        if price.switch or (price.norm != "l1" and knobs.size > 1):
+            linear = partial(solve, bound, current, free=free, effort=effort, seed=seed)
+            proof = {"certify": certify, "budget": budget}
+            return _tolled(bound, current, knobs, price, constraints, linear, proof)
+        price = price.per_knob
+    prices = per_item(price, problem.knobs, "price", "knob", low=0.0, strict=False)
     parts = problem.components if free is None else problem.graph.parts(free)
-    state, total = current.copy(), None
-    for knobs, criteria in parts:
+    state, total = current.copy(), Solution(current, 0.0, 0.0)
+    for own, criteria in parts:
         if criteria.size:
-            part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
+            part = Part(bound=bound, now=current, knobs=own, criteria=criteria, price=prices)
             found = _search(part, effort, seed)
             if certify is not None and found.lower_bound is None:
                 found = _prove(part, found, certify, budget, seed)
-            state[knobs] = found.state
-            total = found if total is None else _sum(total, found)
-    total = Solution(state, 0.0, 0.0) if total is None else replace(total, state=state)
+            state[own] = found.state
+            total = _sum(total, found)
+    total = replace(total, state=state)
     if not np.isfinite(total.value):
         raise SolverFailed(TOO_LARGE)
     if all(each.excess(state) <= 0.0 for each in constraints):
         return total
-    knobs, criteria = (np.unique(np.concatenate([x[n] for x in parts])) for n in (0, 1))
-    part = Part(bound=bound, now=current, knobs=knobs, criteria=criteria, price=prices)
-    return _constrained(part, constraints, effort, seed, total)
+    if not isinstance(bound.domain, BoundBox):
+        raise InvalidInput("constraints are for boxes; this domain is none")
+    readers = problem.graph.readers(knobs)
+    part = Part(bound=bound, now=current, knobs=knobs, criteria=readers, price=prices)
+    inside = constrained.search(
+        part,
+        bound.domain,
+        constraints,
+        starts=_times(effort, CONSTRAINED_STARTS),
+        seed=seed,
+        tempting=state,
+        polish=effort >= 1.0,
+    )
+    # No admissible state is below what is proven of all states.
+    work = total.work + inside.work
+    return Solution(part.put(inside.state), inside.value, total.lower_bound, work)
 
 
 def _tolled(
     bound: Bound,
     current: Array,
-    free: Ints | None,
+    knobs: Ints,
     toll: Toll,
     constraints: Sequence[Constraint],
-    options: dict[str, Any],
-    certify: float | None,
-    budget: int,
+    linear: partial[Solution],
+    proof: dict[str, Any],
 ) -> Solution:
     """The same with a price of any move, or the Euclidean length of the move."""
-    knobs = np.arange(bound.problem.knobs) if free is None else free
-    inside: dict[str, Any] = options | {"constraints": constraints}
-    proven = partial(solve, bound, current, free=free, certify=certify, budget=budget)
     if toll.norm == "l1" or knobs.size == 1:
-        found = proven(price=toll.per_knob, **inside)
+        found = linear(price=toll.per_knob, constraints=constraints, **proof)
     else:
         way = replace(toll, switch=0.0)
-        found = euclidean.search(bound, current, knobs, way, solve, **inside)
-        if certify is not None:
-            least = proven(price=euclidean.lower_price(toll, knobs), **options)
+        found = euclidean.search(bound, current, knobs, way, linear, constraints)
+        if proof["certify"] is not None:
+            least = linear(price=euclidean.lower_price(toll, knobs), **proof)
             found = replace(found, lower_bound=least.lower_bound)
     if not toll.switch:
         return found
-    read = bound.problem.graph.readers(knobs)
     may_stay = all(each.excess(current) <= 0.0 for each in constraints)
-    stay = bound.value(current, read)
-    return euclidean.with_switch(found, stay, current, toll.switch, may_stay=may_stay)
-
-
-def _constrained(
-    part: Part, constraints: Sequence[Constraint], effort: float, seed: int, relaxed: Solution
-) -> Solution:
-    """The best admissible state, all free knobs searched together.
-
-    No admissible state is below what is proven of all states.
-    """
-    domain = part.bound.domain
-    if not isinstance(domain, BoundBox):
-        raise InvalidInput("constraints are for boxes; this domain is none")
-    found = constrained.search(
-        part,
-        domain,
-        constraints,
-        starts=_times(effort, CONSTRAINED_STARTS),
-        seed=seed,
-        tempting=relaxed.state,
-        polish=effort >= 1.0,
-    )
-    counters = relaxed.counters + found.counters
-    return Solution(part.put(found.state), found.value, relaxed.lower_bound, counters)
+    stay = bound.value(current, bound.problem.graph.readers(knobs)) if may_stay else np.inf
+    return euclidean.with_switch(found, stay, current, toll.switch)
 
 
 def _sum(a: Solution, b: Solution) -> Solution:
     known = a.lower_bound is not None and b.lower_bound is not None
     lower = (a.lower_bound or 0.0) + (b.lower_bound or 0.0)
-    return Solution(a.state, a.value + b.value, lower if known else None, a.counters + b.counters)
+    return Solution(a.state, a.value + b.value, lower if known else None, a.work + b.work)
 
 
 def _search(part: Part, effort: float, seed: int) -> Solution:
@@ -176,23 +162,13 @@ def _descend(
     None where the features are not monomials, and with `curved` also where levels or vertices are
     all that matters.
     """
-    objective = part.bound.core
-    if objective is None:
+    core = part.bound.core
+    if core is None:
         return None
-    found = objective.minimise(
-        start=start,
-        current=part.now,
-        price=part.price,
-        knobs=part.knobs,
-        criteria=part.criteria,
-        effort=effort,
-        seed=seed,
-        curved=curved,
+    found = core.minimise(
+        start, part.now, part.price, part.knobs, part.criteria, effort, seed, curved
     )
-    if found is None:
-        return None
-    state, value, spent = found
-    return Solution(state, value, None, Counters(steps=spent))
+    return None if found is None else Solution(found[0], found[1], None, found[2])
 
 
 def _times(effort: float, work: float) -> int:
@@ -204,12 +180,12 @@ def _prove(part: Part, found: Solution, certify: float, budget: int, seed: int) 
     state = part.put(found.state)
     target = certify * float(part.bound.terms(state, part.criteria)[1].sum())
     bound = grid_bound.lower_bound(part, state, target=target, budget=budget)
-    counters = found.counters + Counters(entries=bound.spent)
+    work = found.work + bound.spent
     if bound.upper < found.value:
         found = replace(found, state=bound.state[part.knobs], value=bound.upper)
         again = _descend(part, bound.state, 0.0, seed)
         if again is not None:
-            counters += again.counters
+            work += again.work
             found = again if again.value < found.value else found
     lower = min(bound.value, found.value) if np.isfinite(bound.value) else None
-    return replace(found, lower_bound=lower, counters=counters)
+    return replace(found, lower_bound=lower, work=work)

@@ -170,8 +170,7 @@ class JointBound:
         tied = [n for n, y in enumerate(values) if y <= least + TIED * abs(least)]
         far = [float(np.abs(s - current).sum()) for s in states]
         best = min(tied, key=lambda n: (far[n], states[n].tolist()))
-        counters = sum((x.counters for x in found[1:]), found[0].counters)
-        return Solution(states[best], values[best], None, counters)
+        return Solution(states[best], values[best], None, sum(x.work for x in found))
 
     def _settled(
         self,

@@ -90,6 +90,7 @@ class Learner:
         self.clock = 0
         self.solved = 0  # solver calls so far: part of the seed of the next
         self.local_effort = GLOBAL_EFFORT  # where only a neighbourhood may move
+        self._measured: Array | None = None  # what the core has deployed and is yet to be adopted
         self.owed: Owed | None = None  # gives losses that are asked for when a matrix needs them
         self.account = Account(certified=self.lcb.radius.certified)
         # Before any data F(s) >= -sum_i w_i |phi_i(s)| |theta_i|, theta_i in its ellipsoid.
@@ -141,7 +142,7 @@ class Learner:
             return NOBODY
         one = isinstance(count, int) and count == 1
         if one and played is None and type(losses) is np.ndarray:
-            beyond = self.estimators.stats.core.add_rounds(losses, LARGEST_LOSS)
+            beyond = self.estimators.stats.core.add(losses, None, LARGEST_LOSS)
             if beyond >= 0:  # as in nearly every round
                 self._keep(losses, 1, self.state)
                 self.wait(1)
@@ -195,7 +196,7 @@ class Learner:
 
         Returns the criteria of which a loss was cut.
         """
-        cut = self.estimators.add_rows(rows)
+        cut = self.estimators.add(rows)
         for ahead, row in enumerate(rows[: FIRST + 1]):
             self._keep(row, 1, self.state, ahead)
         self.wait(len(rows))
@@ -316,12 +317,10 @@ class Learner:
         beliefs, everybody = self.beliefs, criteria.size == self.problem.criteria
         if self.window is not None:
             self.window.add(self.clock, self.state, *self.estimators.frozen())
-        if beliefs is not None:
-            beliefs.leave_out_cuts()
-            if everybody:
-                beliefs.end_epoch(self.clock)
-            beliefs.carry(criteria)
-        self.estimators.flush(criteria, self.clock)
+        if beliefs is None:
+            self.estimators.flush(criteria, self.clock)
+        else:
+            beliefs.absorb(criteria, self.clock)
         if self.window is not None and self.window.slide(self.clock):
             self.estimators.forget(criteria)
             for state, count, losses in self.window:
@@ -394,8 +393,9 @@ class Learner:
     ) -> Weighed | None:
         """The state that pays and all that a look has to know of it, in one call of the core.
 
-        The arguments are those of `Objective.weigh`. None where the core cannot: there `solve` and
-        a few readable lines do.
+        The regressions are at that state then, with all clocks reset: it is to be adopted. The
+        arguments are those of `Objective.weigh`. None where the core cannot: there `solve` and a
+        few readable lines do.
         """
         toll, core = self.problem.toll, self.lcb.core
         if core is None or not isinstance(domain, BoundBox) or domain.leveled.size:
@@ -413,12 +413,14 @@ class Learner:
             factor=self.estimators.factor,
             effort=GLOBAL_EFFORT,
             seed=self.next_seed,
+            deploy=self.estimators.stats.core,
         )
         if found is not None:
             if not np.isfinite(found["value"]):
                 self.estimators.measure(self.problem.all_criteria)
                 raise SolverFailed(TOO_LARGE)
             self.solved += found["solves"]
+            self._measured = found["best"]
         return found
 
     def admits(self, state: Array) -> bool:
@@ -497,7 +499,9 @@ class Learner:
             changed = (state != self.state)[graph.scope_knobs]
             self.beliefs.unhear(np.logical_or.reduceat(changed, graph.scope_offsets[:-1]))
         self.state = read_only(state)
-        self.estimators.deploy(state, criteria)
+        measured, self._measured = self._measured, None
+        if state is not measured:
+            self.estimators.deploy(state, criteria)
         limits = None if self.beliefs is None else self.beliefs.limits()
         if limits is not None:
             self.estimators.expect(limits)

@@ -33,8 +33,6 @@ enclosure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from trimtab.arrays import Array, Ints
@@ -44,16 +42,6 @@ from trimtab.model.bases.pairwise_fourier import Waves
 from trimtab.solve.subproblem import Part
 
 ROUNDING = 1e-12  # of the summands: what a floor is lowered by
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What has been proven of the least G, and the best state met on the way."""
-
-    value: float  # no state has a smaller G; -inf when nothing is known
-    spent: int  # of the budget
-    state: Array  # (k,) the incumbent, or a better one
-    upper: float  # G(state)
 
 
 class Floor:
@@ -77,24 +65,17 @@ class Floor:
         `bend` (N, n, B) and `top` (N, n) describe the sides that meet in each corner.
         """
         phi = self.enclosure.at(self._whole(X))
-        lo, hi = self._drift(bend, top)
+        bends = np.zeros((len(top), self.rest.size, bend.shape[2]))
+        bends[:, self.own] = bend
+        lo, hi = self.enclosure.drift(bends, self._whole(top))
         term, floor = terms_and_floors(phi, lo, hi, self.inverse, self.v, self.beta)
         return self.weight * term, self.weight * floor
 
     def _whole(self, X: Array) -> Array:
         """All knobs of the scope: (N, size of the scope)."""
-        if self.own.size == self.rest.size:
-            return X
         points = np.tile(self.rest, (len(X), 1))
         points[:, self.own] = X
         return points
-
-    def _drift(self, bend: Array, top: Array) -> tuple[Array, Array]:
-        if self.own.size < self.rest.size:
-            free = bend
-            bend = np.zeros((len(top), self.rest.size, free.shape[2]))
-            bend[:, self.own] = free
-        return self.enclosure.drift(bend, self._whole(top))
 
 
 def terms_and_floors(
@@ -120,16 +101,12 @@ def terms_and_floors(
     return mean - beta * np.sqrt(square), floor
 
 
-def floors(part: Part) -> list[Floor] | None:
-    """The terms of a part's criteria, or None where nothing is known of their features."""
-    problem = part.bound.problem
-    terms = []
-    for i in part.criteria.tolist():
-        found = enclosure(problem.features, i, problem.graph.scope(i))
-        if found is None:
-            return None
-        terms.append(Floor(part, i, found))
-    return terms or None
+def floors(part: Part) -> list[Floor]:
+    """The terms of a part's criteria, or none where nothing is known of their features."""
+    problem, criteria = part.bound.problem, part.criteria.tolist()
+    known = [enclosure(problem.features, i, problem.graph.scope(i)) for i in criteria]
+    terms = [Floor(part, i, found) for i, found in zip(criteria, known, strict=True) if found]
+    return terms if len(terms) == len(criteria) else []
 
 
 def enclosure(features: Features, criterion: int, scope: Ints) -> Enclosure | None:

@@ -21,7 +21,7 @@ import numpy as np
 from trimtab.arrays import Array, Ints
 from trimtab.model.domain import BoundBox
 from trimtab.solve import elimination
-from trimtab.solve.certify.box_bound import Bound, Floor, floors
+from trimtab.solve.certify.box_bound import Floor, floors
 from trimtab.solve.elimination import undominated
 from trimtab.solve.subproblem import Part
 
@@ -39,7 +39,17 @@ class Axis:
     solid: bool  # whether there are cells; levels are single points
 
 
-def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> Bound:
+@dataclass(frozen=True)
+class Proof:
+    """What has been proven of the least G, and the best state met on the way."""
+
+    value: float  # no state has a smaller G; -inf when nothing is known
+    spent: int  # of the budget
+    state: Array  # (k,) the incumbent, or a better one
+    upper: float  # G(state)
+
+
+def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> Proof:
     """A value that no G of the part is below, and the best state met on the way.
 
     Args:
@@ -54,8 +64,8 @@ def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> 
     """
     best, upper, value, spent = incumbent, part.value(incumbent), -np.inf, 0
     terms, domain = floors(part), part.bound.domain
-    if terms is None or not isinstance(domain, BoundBox):
-        return Bound(value, spent, best, upper)
+    if not terms or not isinstance(domain, BoundBox):
+        return Proof(value, spent, best, upper)
     axes = [_first_axis(part, domain, terms[0], j, incumbent[j]) for j in part.knobs.tolist()]
     tables: list[Array] = []
     stale = [True] * len(axes)
@@ -64,8 +74,9 @@ def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> 
         choice, least, bags = _minimum(terms, axes, tables, room)
         spent = budget - room + bags
         value = max(value, least)
-        if choice is None:
-            choice = _nearest(axes, best[part.knobs])
+        if choice is None:  # the grid point nearest to the best state
+            places = zip(axes, best[part.knobs], strict=True)
+            choice = np.array([np.abs(axis.points - x).argmin() for axis, x in places])
         state = part.put(np.array([axis.points[c] for axis, c in zip(axes, choice, strict=True)]))
         here = part.value(state)
         if here < upper:
@@ -77,7 +88,7 @@ def lower_bound(part: Part, incumbent: Array, *, target: float, budget: int) -> 
         if not any(stale):
             break
         axes = finer
-    return Bound(min(value, upper), spent, best, upper)
+    return Proof(min(value, upper), spent, best, upper)
 
 
 def _first_axis(part: Part, domain: BoundBox, term: Floor, j: int, at: float) -> Axis:
@@ -139,16 +150,9 @@ def _minimum(
     if plan is None:
         return None, float(sum(table.min() for table in left)), 0
     flat = np.concatenate([table.ravel() for table in left])
-    choice, least = plan.minimum(flat, np.zeros(counts.sum()))
+    choice, least, bags = plan.minimum(flat, np.zeros(counts.sum()))
     picked = np.array([kept[p][c] for p, c in enumerate(choice)])
-    return picked, least, plan.entries
-
-
-def _nearest(axes: list[Axis], values: Array) -> Ints:
-    """The grid point nearest to a state."""
-    return np.array(
-        [np.abs(axis.points - x).argmin() for axis, x in zip(axes, values, strict=True)]
-    )
+    return picked, least, bags
 
 
 def _floors(term: Floor, own: list[Axis], at: Ints) -> Array:
