@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from tests.live.tuners import spec_with
 from trimtab.advise.rehearsal import rehearse
 from trimtab.live import Spec
@@ -17,7 +20,10 @@ def test_the_example_is_worth_it() -> None:
     assert 0.0 <= found.breach <= 1.0
     assert found.moves < 60.0
     assert found.left_out == ("error_rate <= 2",)
-    assert "of staying put" in str(found)
+    assert f"costs {found.cost:.2f} (+-{found.error:.2f}) of staying put" in str(found)
+    shares = [rehearse(Spec.parse(example()), worlds=n, rounds=80).cost * n for n in (1, 2)]
+    each = np.diff([0.0, *shares, 3 * found.cost])
+    assert found.error == pytest.approx(np.std(each, ddof=1) / np.sqrt(3))
 
 
 def test_what_cannot_move_costs_what_staying_costs() -> None:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 import trimtab as tt
 from tests.live.spec.test_spec import MINIMAL, RECOMMENDER, edited
 from trimtab.advise import Advice, Row
-from trimtab.advise.doctor import Outlook, advice_for, compared, examine, outlook_for
+from trimtab.advise.doctor import EFFORT, Outlook, advice_for, compared, examine, outlook_for
 from trimtab.cli.doctor import doctor
 from trimtab.cli.init import init
 from trimtab.learn.beliefs import HOLD
@@ -280,7 +280,7 @@ def test_advice_is_that_of_theory() -> None:
         "norm": spec.beliefs.norm,
         "reg": spec.beliefs.reg,
     }
-    direct = tt.theory.advise(spec.problem, 1000, worst=9.0, factor=3.0, **known)
+    direct = tt.theory.advise(spec.problem, 1000, worst=9.0, factor=3.0, effort=EFFORT, **known)
     shown = advice_for(spec, 1000, factor=3.0)
     assert shown.variant == direct.variant
     assert [replace(row, bound=None) for row in shown.rows] == [

@@ -20,6 +20,7 @@ from trimtab.policies import AdaptiveGraphLinUCB, FixedState, Policy
 from trimtab.theory import max_accruals, max_reviews
 from trimtab.theory.variants import Case
 
+EFFORT = 0.07  # of the usual simulation of variants: people wait for it
 MOST_KNOBS = 12  # of a spec that is rehearsed: more take too long
 NEAR = 1.2  # times the cost of the variant that is recommended: nothing to be warned of,
 ERRORS = 2.0  # nor within this number of standard errors of it
@@ -139,6 +140,7 @@ def advice_for(spec: Spec, horizon: int, *, factor: float | None) -> Advice:
         graph_known="gamma" not in given,
         gamma=given.get("gamma"),
         factor_norm=given.get("factor_norm"),
+        effort=EFFORT,
     )
     most = horizon * float(spec.problem.weights.sum())
     rows = tuple(replace(row, bound=None) if _vacuous(row, most) else row for row in advice.rows)

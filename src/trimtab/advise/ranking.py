@@ -19,7 +19,7 @@ from trimtab.advise.situation import (
     start_of,
 )
 from trimtab.advise.worlds import PHASES
-from trimtab.arrays import ArrayLike, whole
+from trimtab.arrays import ArrayLike, number, whole
 from trimtab.errors import InvalidInput
 from trimtab.learn import Confidence, Prior
 from trimtab.model.problem import Problem
@@ -52,6 +52,7 @@ def advise(
     factor_norm: float | None = None,
     lipschitz: float | None = None,
     budget: int | None = None,
+    effort: float = 1.0,
 ) -> Advice:
     """The variant to use on this problem, by what all of them cost in simulated worlds.
 
@@ -110,6 +111,7 @@ def advise(
             of the parameters of all of them together.
         lipschitz: if gradients of convex losses can be told, their largest length.
         budget: how often the state may change then; in every round by default.
+        effort: how much is simulated, as a share of the usual; less of it leaves more open.
     """
     if adversarial and lipschitz is None:
         raise InvalidInput(
@@ -139,8 +141,9 @@ def advise(
             raise InvalidInput("norm without sigma; bounds need both: give the noise too")
         radius = Confidence(sigma=situation.sigma, norm=norm, delta=delta)
         case = Case(problem, horizon, radius=radius, reg=reg, factor=factor, worst=worst)
-    rounds = rounds_for(problem, situation.horizon)
-    played = eager_rounds(problem, situation.horizon)
+    effort = number(effort, "effort", low=0.0, strict=True)
+    rounds = rounds_for(problem, situation.horizon, effort)
+    played = eager_rounds(problem, situation.horizon, effort)
     eager = played >= (rounds if drift else min(rounds, EAGER_LEAST))
     entered = contenders(situation, eager=eager)
     if adversarial and entered[-1].absent:
@@ -148,7 +151,7 @@ def advise(
             f"nothing plays against an adversary here: {entered[-1].absent}; use intervals, and "
             "round what LazyOGD says"
         )
-    simulation = Simulation(situation, entered, adversarial=adversarial)
+    simulation = Simulation(situation, entered, adversarial=adversarial, effort=effort)
     ready = {each.name for each in entered}
     simulation.play()
     while not simulation.exhausted:

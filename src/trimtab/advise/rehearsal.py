@@ -25,7 +25,7 @@ from trimtab.live.state.projection import Projection
 from trimtab.live.store.event import Draft, microseconds
 from trimtab.model.problem import Problem
 
-WORLDS, ROUNDS = 6, 150
+WORLDS, ROUNDS = 4, 150
 MINUTES = 10  # between two rounds, where limits are given by time
 METRIC_NOISE, METRIC_SPREAD = 0.03, 0.5  # of its baseline
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,6 +39,7 @@ class Rehearsal:
     rounds: int
     minutes: int
     cost: float  # loss and price of moves, as a share of staying put
+    error: float  # its standard error over the worlds
     half: int | None  # rounds until half of what there was to gain; None: not within these rounds
     moves: float  # a day
     breach: float  # the share of worlds in which a guardrail was broken and rolled back
@@ -50,10 +51,10 @@ class Rehearsal:
         half = f"{self.half:,} rounds" if self.half is not None else f"more than {self.rounds:,}"
         told = (
             f"Simulated with these guards, {self.worlds} worlds of {self.rounds:,} rounds, one "
-            f"every {self.minutes} minutes: it costs {self.cost:.2f} of staying put, price of "
-            f"moves included; half of the gain after {half}; {self.moves:.1f} moves a day; a "
-            f"guardrail broke in {self.breach:.0%} of the worlds; staying put was better in "
-            f"{self.harm:.0%}."
+            f"every {self.minutes} minutes: it costs {self.cost:.2f} (+-{self.error:.2f}) of "
+            f"staying put, price of moves included; half of the gain after {half}; "
+            f"{self.moves:.1f} moves a day; a guardrail broke in {self.breach:.0%} of the worlds; "
+            f"staying put was better in {self.harm:.0%}."
         )
         missing = f" Not simulated: {', '.join(self.left_out)}." if self.left_out else ""
         return told + missing
@@ -78,6 +79,7 @@ def rehearse(spec: Spec, *, worlds: int = WORLDS, rounds: int = ROUNDS) -> Rehea
         rounds=rounds,
         minutes=MINUTES,
         cost=float(np.mean(shares)),
+        error=float(np.std(shares, ddof=1) / np.sqrt(worlds)) if worlds > 1 else float("inf"),
         half=int(below[0]) if below.size else None,
         moves=float(np.mean([moves for _, _, moves, _ in runs])) / rounds * 1440 / MINUTES,
         breach=float(np.mean([rollbacks > 0 for _, _, _, rollbacks in runs])),

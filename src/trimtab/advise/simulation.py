@@ -60,16 +60,23 @@ class Simulation:
         situation: the problem, and what is known of it.
         contenders: who plays; those that are absent do not.
         adversarial: whether losses are chosen by adversaries.
+        effort: how much is simulated, as a share of the usual.
     """
 
     def __init__(
-        self, situation: Situation, contenders: list[Contender], *, adversarial: bool = False
+        self,
+        situation: Situation,
+        contenders: list[Contender],
+        *,
+        adversarial: bool = False,
+        effort: float = 1.0,
     ) -> None:
         self.situation = situation
         self.contenders = [each for each in contenders if not each.absent]
         self.adversarial = adversarial
-        self.rounds = rounds_for(situation.problem, situation.horizon)
-        self.eager_rounds = eager_rounds(situation.problem, situation.horizon)
+        self.effort = effort
+        self.rounds = rounds_for(situation.problem, situation.horizon, effort)
+        self.eager_rounds = eager_rounds(situation.problem, situation.horizon, effort)
         self.worlds, self.work = 0, 0.0
         self.failed: dict[str, str] = {}
         self.retired: set[str] = set()  # who plays no more: it is clearly not the cheapest
@@ -78,7 +85,7 @@ class Simulation:
     @property
     def exhausted(self) -> bool:
         """Whether as much was played as may be."""
-        return self.work >= WORK or self.worlds >= MOST_WORLDS
+        return self.work >= self.effort * WORK or self.worlds >= MOST_WORLDS
 
     def play(self) -> None:
         """Play in some more worlds."""
@@ -144,16 +151,16 @@ def work_per_look(problem: Problem) -> float:
     return each if isinstance(problem.features, Monomials) else OTHER_FEATURES * each
 
 
-def rounds_for(problem: Problem, horizon: int) -> int:
+def rounds_for(problem: Problem, horizon: int, effort: float = 1.0) -> int:
     """How many rounds are played: all, if that takes no more than a few seconds."""
-    share = min(WORK / (STRATA * LOOKS * work_per_look(problem)), 1.0)
+    share = min(effort * WORK / (STRATA * LOOKS * work_per_look(problem)), 1.0)
     return min(horizon, max(LEAST_ROUNDS, int(ROUNDS * share**2)))
 
 
-def eager_rounds(problem: Problem, horizon: int) -> int:
+def eager_rounds(problem: Problem, horizon: int, effort: float = 1.0) -> int:
     """How many rounds are played by a variant that looks in each of them."""
-    most = int(EAGER_WORK * WORK / (STRATA * work_per_look(problem)))
-    return min(rounds_for(problem, horizon), most)
+    most = int(EAGER_WORK * effort * WORK / (STRATA * work_per_look(problem)))
+    return min(rounds_for(problem, horizon, effort), most)
 
 
 def growth(n: int, horizon: int, share: float) -> float:
