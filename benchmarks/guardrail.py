@@ -1,12 +1,13 @@
 """A guardrail that is learned, on the recorded cache service: breaches and cost.
 
-    python benchmarks/guardrail.py [--spec examples/cache-service/guardrail.toml] [--seeds 5]
+    python benchmarks/guardrail.py [--spec SPEC] [--seeds 5] [--first 0] [--slower 0.25]
 
 In this spec latency is no objective but what must not be given away for the others, and the best
 state for those breaks the limit. Three arms play the same windows: the fixed one, the tuner with
 ``safety = 0``, which only watches the guardrail, and the tuner as it is by default. A breach is a
 window beyond the limit, whose baseline is the mean of the fixed arm's first eight windows; cost is
-loss and price of moves, as a share of the fixed arm's.
+loss and price of moves, as a share of the fixed arm's. With ``--slower 0.25`` what has a
+baseline is a quarter larger from window 10 on, so that the start values break the guardrail too.
 """
 
 from __future__ import annotations
@@ -25,19 +26,22 @@ from benchmarks.league.recorded import Recorded, recorded
 from benchmarks.proving.arms import only_watching
 from trimtab.live import Spec
 
-WINDOWS = 320
+WINDOWS, SLOWER_FROM = 320, 10
 SPEC = Path(__file__).parents[1] / "examples" / "cache-service" / "guardrail.toml"
 
 
 def played(
-    world: Recorded, spec: Spec, seed: int, tuner: tt.Tuner | None
+    world: Recorded, spec: Spec, seed: int, tuner: tt.Tuner | None, *, slower: float = 0.0
 ) -> tuple[float, list[dict[str, float]]]:
     """Cost and metrics of all windows; without a tuner the knobs stay."""
+    based = {name for rule in spec.constraints for name in rule.baselines}
     cost, before, seen = 0.0, spec.start, []
     for t in range(WINDOWS):
         decision = None if tuner is None else tuner.ask()
         state = spec.start if decision is None else spec.state(decision.values)
         measured = world.measured(state, np.random.default_rng((seed, t)))
+        if t + 1 >= SLOWER_FROM:
+            measured |= {name: (1.0 + slower) * measured[name] for name in based}
         names = {*spec.metrics, *(each.name for each in spec.objectives)}
         seen.append({name: x for name, x in measured.items() if name in names})
         if tuner is not None and decision is not None:
@@ -64,20 +68,21 @@ def main() -> None:
     parser.add_argument("--spec", type=Path, default=SPEC)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--slower", type=float, default=0.0, help="by which share, from window 10")
     options = parser.parse_args()
     spec = Spec.read(options.spec)
     arms = {"only watched": only_watching(spec), "learned": spec}
     world, table = recorded("cache-service"), {name: [] for name in ("fixed", *arms)}
     print("arm           seed  cost/fixed  breaches  rollbacks  moves")
     for seed in range(options.first, options.first + options.seeds):
-        total, fixed = played(world, spec, seed, None)
+        total, fixed = played(world, spec, seed, None, slower=options.slower)
         rows = {"fixed": (1.0, breaches(spec, fixed, fixed), 0, 0)}
         for name, own in arms.items():
             with (
                 tempfile.TemporaryDirectory() as folder,
                 tt.Tuner(own, storage=f"sqlite:///{folder}/journal.db", seed=seed) as tuner,
             ):
-                cost, seen = played(world, own, seed, tuner)
+                cost, seen = played(world, own, seed, tuner, slower=options.slower)
                 status = tuner.status()
             broken = breaches(spec, seen, fixed)
             rows[name] = cost / total, broken, status.rollbacks, status.moves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -51,6 +52,7 @@ def loss(values: Mapping[str, float]) -> float:
 
 
 START = {"a": 0.1, "b": 0.8}
+DRIFTS = int(os.environ.get("TRIMTAB_DRIFTS", "6"))  # runs with a control arm
 
 
 def replayed(folder: Path) -> None:
@@ -97,12 +99,12 @@ def test_a_daily_cycle_costs_little_and_hardly_rings(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: Path) -> None:
-    """Its 95 % interval covers the truth in 5 of 6 runs; a comparison with the past in 1 at most.
+    """Its 95 % interval covers the truth in 9 of 10 runs; a comparison with the past in a quarter.
 
-    Intervals that keep their word would fail with probability 0.03.
+    Of six runs five have to. Intervals that keep their word would fail with probability 0.03.
     """
     covered = naive = 0
-    for seed in range(6):
+    for seed in range(DRIFTS):
         clock, rng = Clock(), np.random.default_rng((7, seed))
         (tmp_path / str(seed)).mkdir()
         early: list[float] = []
@@ -127,8 +129,8 @@ def test_the_control_arm_knows_what_the_tuner_is_worth_under_a_drift(tmp_path: P
         gap = (np.mean(early) - np.mean(late)) / 2.0
         error = np.sqrt(np.var(early) / len(early) + np.var(late) / len(late)) / 2.0
         naive += abs(gap - truth) <= 1.96 * error
-    assert covered >= 5
-    assert naive <= 1
+    assert covered >= int(0.9 * DRIFTS), (covered, naive)
+    assert naive <= DRIFTS // 4, (covered, naive)
 
 
 def test_the_arms_are_told_apart(tmp_path: Path) -> None:
