@@ -407,7 +407,7 @@ def test_a_restored_policy_fades_alike() -> None:
     world, radius = restless(1)
     policy = tt.SteadyGraphLinUCB(world.problem, start=[0.5], radius=radius, memory=200)
     tt.play(policy, world, horizon=1000)
-    while policy.learner.estimators._aged == policy.rounds:
+    while policy.snapshot()["_aged"] == policy.rounds:
         policy.tell([0.1])
     snapshot = policy.snapshot()
     assert snapshot["memory"] == policy.memory == 200

@@ -111,7 +111,7 @@ def test_it_rings_where_the_mean_leaves_its_interval(missing: float, seed: int) 
         if told.record is not None:
             begun, losses = t, np.empty((0, m))
             centre, known = expected()
-    assert policy._checks == checks
+    assert policy.snapshot()["_checks"] == checks
     assert rung >= 3
     assert quiet >= 100
 
@@ -187,7 +187,7 @@ def test_a_world_that_stays_hardly_ever_rings() -> None:
             world.problem, start=[0.5, 0.5], radius=radius, reg=radius.balanced_reg, factor=2.0
         )
         rang += bool(alarms(tt.play(policy, world, horizon=2000, seed=seed)))
-        checks += policy._checks
+        checks += policy.snapshot()["_checks"]
     assert rang <= 17, f"{rang} of 60 runs rang, in {checks} checks"
     assert checks >= 60 * 50
 
