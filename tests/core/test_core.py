@@ -442,6 +442,7 @@ def damaged(value: Any, how: str, seed: int) -> Any:
     return wild
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(
     st.sampled_from(DOORS),

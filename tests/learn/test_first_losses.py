@@ -74,6 +74,7 @@ def test_spikes_among_the_first_losses_are_as_if_they_had_not_been_seen(seed: in
     assert beliefs_of(found).wander < 0.05
 
 
+@pytest.mark.slow
 def test_normal_losses_are_hardly_ever_left_out() -> None:
     """Of 100 paths with 72 losses each: one loss in a thousand at most."""
     out = sum(

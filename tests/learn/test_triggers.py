@@ -61,7 +61,10 @@ def random_graph(rng: np.random.Generator) -> tt.Graph:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize(
+    "basis",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each == "fourier")) for each in BASES],
+)
 @pytest.mark.parametrize("feedback", ["full", "missing", "batched", "elsewhere"])
 def test_triggers_equal_recomputation(basis: str, feedback: str, seed: int) -> None:
     rng = np.random.default_rng((seed, len(basis), len(feedback)))
