@@ -21,7 +21,6 @@ REASONS = {
     "cli/run.py": "one module a command",
     "cli/top.py": "one module a command",
     "live/store/faults.py": "what can go wrong with a journal, drawn once",
-    "live/store/fork.py": "two kinds of locks use it, which do not know each other",
     "model/bases/registry.py": "a list that users join",
     "paper/errata/entry.py": "what a statement has, which three modules of counterexamples read",
     "policies/registry.py": "a list that users join",

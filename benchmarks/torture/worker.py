@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -87,17 +88,18 @@ def work(url: str, worker: str, seed: str, name: str, out: int) -> None:
     signal.signal(signal.SIGINT, interrupt)
     os.write(out, b"ready\n")
     while True:
-        try:
-            armed = True
-            if tuner is None:
-                tuner = tt.Tuner(spec, storage=url)
-            said.extend(calls(tuner, rng, worker))
-            armed = False
-            while said:
-                os.write(out, json.dumps(said[0]).encode() + b"\n")  # whole, or not at all
-                said.pop(0)
-        except (KeyboardInterrupt, Unavailable):
-            continue
+        with suppress(KeyboardInterrupt):  # that comes while `Unavailable` is handled
+            try:
+                armed = True
+                if tuner is None:
+                    tuner = tt.Tuner(spec, storage=url)
+                said.extend(calls(tuner, rng, worker))
+                armed = False
+                while said:
+                    os.write(out, json.dumps(said[0]).encode() + b"\n")  # whole, or not at all
+                    said.pop(0)
+            except (KeyboardInterrupt, Unavailable):
+                continue
 
 
 def rehearse() -> None:

@@ -63,6 +63,8 @@ def test_a_row_for_every_event_and_the_path_of_the_knobs(tuner: tt.Tuner) -> Non
 def test_an_unknown_kind_is_refused(tuner: tt.Tuner) -> None:
     with pytest.raises(InvalidInput, match="no events 'pausse'; did you mean 'pause'"):
         tuner.history(kinds=["tell", "pausse"])
+    with pytest.raises(InvalidInput, match="kinds = 1; give a list"):
+        tuner.history(kinds=1)  # type: ignore[arg-type]
     assert {row.kind for row in tuner.history()} <= set(KINDS)
 
 

@@ -8,9 +8,11 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,9 @@ from trimtab.errors import InvalidInput, TrimtabError
 from trimtab.files import MAGIC
 from trimtab.live import Spec
 from trimtab.live.store.faults import Unavailable
+from trimtab.live.store.file_lock import opened, take
 from trimtab.live.store.opening import open_journal
+from trimtab.live.store.session import Session
 from trimtab.sweeps.store import Store
 
 
@@ -71,6 +75,32 @@ def test_a_replaced_file_takes_no_more_events(tmp_path: Path) -> None:
         (tmp_path / "copy").replace(tmp_path / "a.db")
         with pytest.raises(Unavailable, match="was removed or replaced while it was open"):
             tuner.tell(decision.id, {"latency": 90.0})
+
+
+@pytest.mark.parametrize("part", ["wal", "shm"])
+def test_without_its_log_a_store_takes_no_more_events(tmp_path: Path, part: str) -> None:
+    """Nobody else would ever see them."""
+    with tuner_at(tmp_path, Clock()) as tuner:
+        decision = tuner.ask()
+        (tmp_path / f"a.db-{part}").unlink()
+        with pytest.raises(Unavailable, match=f"a.db-{part} was removed or replaced while"):
+            tuner.tell(decision.id, {"latency": 90.0})
+    with tuner_at(tmp_path, Clock()) as tuner:
+        assert tuner.ask() == decision
+        tuner.tell(decision.id, {"latency": 90.0})
+
+
+@pytest.mark.parametrize("part", ["lock", "queue"])
+def test_a_pipe_is_no_lock(tmp_path: Path, part: str) -> None:
+    os.mkfifo(tmp_path / f"a.db-{part}")
+    with pytest.raises(Unavailable, match=f"a.db-{part} is not a file"):
+        tuner_at(tmp_path, Clock())
+
+
+@pytest.mark.parametrize("name", ["a\0b.db", "a" * 300, "a\udcff\ud800.db"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInput, match="cannot be the name of a file"):
+        open_journal(f"{tmp_path}/{name}")
 
 
 def test_a_tuner_needs_few_descriptors_and_leaks_none(tmp_path: Path) -> None:
@@ -122,6 +152,56 @@ def test_a_fork_while_a_thread_is_in_a_call_raises_at_once(tmp_path: Path) -> No
         go_on.set()
         thread.join()
         assert tuner.status().tells == 1
+
+
+def forked(child: Callable[[], None]) -> int:
+    """The process that does this, and ends well if it raises nothing."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        try:
+            child()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return pid
+
+
+def test_a_child_keeps_no_lock_whose_file_was_open_when_it_was_forked(tmp_path: Path) -> None:
+    """The parent takes it later, and the child shares the open file."""
+    end, over = os.pipe()
+
+    def child() -> None:
+        os.close(over)
+        os.read(end, 1)
+
+    with opened(tmp_path / "lock") as file:
+        pid = forked(child)
+        assert take(file, 0.0)
+    with opened(tmp_path / "lock") as file:
+        assert take(file, time.monotonic() + 10.0)
+    os.close(over)
+    os.close(end)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_fork_waits_until_nobody_is_inside_a_call(tmp_path: Path) -> None:
+    """What another thread holds inside SQLite would be held in the child for ever."""
+    inside, ended = threading.Event(), threading.Event()
+    with open_journal(tmp_path / "a.db") as journal:
+
+        def work(session: Session) -> None:
+            inside.set()
+            time.sleep(0.2)
+            ended.set()
+
+        thread = threading.Thread(target=journal.decide, args=("shop", work))
+        thread.start()
+        inside.wait()
+        pid = forked(lambda: open_journal(tmp_path / "a.db").close())
+        assert ended.is_set()
+        thread.join()
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_a_forged_snapshot_is_one_kind_of_error(tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_a_long_table_makes_several_events(tmp_path: Path, monkeypatch: pytest.M
         ({"noise": [0.0] * 6}, "row 1 of the table: noise = 0"),
         ({"value": [1e30] * 6}, "out of all proportion"),
         ({"mix": [0.1]}, "differ in length"),
+        ({"value": [np.array([1, 2])] * 6}, "row 1 of the table: value is a ndarray"),
         ({"mix": 0.1}, "give a list"),
         ({"mix": [None] * 6}, "row 1 of the table: mix"),
     ],

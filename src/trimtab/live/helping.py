@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import sqrt
 from typing import Any, Literal
 
-import numpy as np
-
-from trimtab.learn.posterior import Posterior
 from trimtab.live.state.guardrails import best_good
-from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state.learning.figures import Figures
 from trimtab.live.state.tuner_state import TunerState
-from trimtab.policies import restore
 
 Z = 1.96  # standard deviations on either side: 95 %
 LEAST_PAIRS = 4  # rounds with a control arm from which on they alone count
@@ -63,35 +60,19 @@ class Noise:
     learned: bool = True  # whether the noise was, or the spec says it
 
 
-def posterior_of(learned: Learned) -> Posterior | None:
-    """What is believed with all that was told; None for a policy that learns no spread and noise.
-
-    The policy itself is left alone: a copy takes in what waits in its sums.
-    """
-    policy = learned.policy
-    if policy.learner.prior is None or policy.learner.problem is not policy.problem:
-        return None
-    learner = restore(policy.problem, policy.snapshot()).learner
-    learner.absorb(policy.problem.all_criteria)
-    scales = learner.scales
-    return None if scales is None else Posterior(learner.estimators, scales.sigma)
-
-
-def helping_of(tuner_state: TunerState, posterior: Posterior | None) -> Helping | None:
+def helping_of(tuner_state: TunerState, figures: Figures) -> Helping | None:
     """Whether it helps; None as long as nothing can be said."""
-    if posterior is None:
+    found = figures.comparison
+    if found is None:
         return None
     spec = tuner_state.spec
-    weights, objectives = spec.problem.weights, spec.objectives
-    here, start = np.array(tuner_state.state), np.array(tuner_state.origin)
-    mean, sd = posterior.between(start, here)
-    benefit, far = float(weights @ mean), Z * float(np.sqrt(weights**2 @ sd**2))
+    benefit, far = found.benefit, Z * found.sd
     paired = _paired(tuner_state)
     if paired is not None:
         benefit, far = paired
     best = best_good(tuner_state)
     verdict: Verdict = "not clear yet"
-    if np.array_equal(here, start):
+    if tuner_state.state == tuner_state.origin:
         verdict = "at the start"
     elif abs(benefit) > far:
         verdict = "helps" if benefit > 0.0 else "harms"
@@ -101,15 +82,18 @@ def helping_of(tuner_state: TunerState, posterior: Posterior | None) -> Helping 
         benefit=benefit,
         low=benefit - far,
         high=benefit + far,
-        start=float(weights @ posterior.at(start)[0]),
-        now=float(weights @ posterior.at(here)[0]),
+        start=found.start,
+        now=found.here,
         by_objective={
-            each.name: float(x) * (each.high - each.low)
-            for each, x in zip(objectives, mean, strict=True)
+            each.name: x * (each.high - each.low)
+            for each, x in zip(spec.objectives, found.by_objective, strict=True)
         },
         best=None if best is None else spec.values(best.state),
         best_loss=None if best is None else best.loss,
-        paid=float(spec.problem.move_cost @ tuner_state.spent),
+        paid=sum(
+            knob.stability.move_cost * x
+            for knob, x in zip(spec.knobs, tuner_state.spent, strict=True)
+        ),
     )
 
 
@@ -120,19 +104,18 @@ def _paired(tuner_state: TunerState) -> tuple[float, float] | None:
         return None
     from scipy.stats import t
 
-    return mean, float(t.ppf(0.975, n - 1)) * float(np.sqrt(squares / (n - 1) / n))
+    return mean, float(t.ppf(0.975, n - 1)) * sqrt(squares / (n - 1) / n)
 
 
-def noise_of(tuner_state: TunerState, learned: Learned) -> dict[str, Noise]:
-    """What the last look has learned of the objectives' noise and spread, by name."""
-    scales, spec = learned.policy.learner.scales, tuner_state.spec
-    if scales is None or scales.sigma.size != len(spec.objectives):
-        return {}
+def noise_of(tuner_state: TunerState, figures: Figures) -> dict[str, Noise]:
+    """What is known of the objectives' noise and spread, by name; nothing before the first look."""
+    objectives = tuner_state.spec.objectives
+    known = None not in [each.sigma for each in objectives]
     return {
         each.name: Noise(
-            noise=float(sigma) * (each.high - each.low),
-            spread=float(spread) * (each.high - each.low),
-            learned=spec.beliefs.sigma is None,
+            noise=sigma * (each.high - each.low),
+            spread=spread * (each.high - each.low),
+            learned=not known,
         )
-        for each, sigma, spread in zip(spec.objectives, scales.sigma, scales.spread, strict=True)
+        for each, (sigma, spread) in zip(objectives, figures.scales, strict=bool(figures.scales))
     }

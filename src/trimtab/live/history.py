@@ -81,7 +81,9 @@ class Source:
         """The rows that `Tuner.history` gives; its arguments."""
         first = min(whole(after, "after", low=0), self.last)
         most = None if limit is None else whole(limit, "limit", low=0)
-        wanted = None if kinds is None else set(kinds)
+        if not isinstance(kinds, Iterable | None):
+            raise InvalidInput(f"kinds = {kinds!r}; give a list of words")
+        wanted = None if kinds is None else list(kinds)
         for kind in wanted or ():
             if kind not in KINDS:
                 raise InvalidInput(f"there are no events {kind!r}; {suggestion(str(kind), KINDS)}")
@@ -96,7 +98,7 @@ class Source:
                 return found[::-1][:most]
             window *= 4
 
-    def _forward(self, after: int, kinds: set[str] | None, limit: int | None) -> list[HistoryRow]:
+    def _forward(self, after: int, kinds: list[str] | None, limit: int | None) -> list[HistoryRow]:
         rows: list[HistoryRow] = []
         for event, before, state in self._states(after):
             if limit is not None and len(rows) >= limit:

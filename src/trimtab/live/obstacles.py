@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from trimtab.live.planning import wanted
 from trimtab.live.spec.knob import SAME
 from trimtab.live.state.guardrails import lost, waits
 from trimtab.live.state.guards import free_in, room
+from trimtab.live.state.learning.figures import Figures
 from trimtab.live.state.tuner_state import TunerState
-
-if TYPE_CHECKING:
-    from trimtab.live.state.learning.learned import Learned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +35,15 @@ class Obstacle:
         return f"{self.what} held: {where}{when}"
 
 
-def obstacles_of(tuner_state: TunerState, learned: Learned, *, now: int) -> list[Obstacle]:
+def obstacles_of(tuner_state: TunerState, figures: Figures, *, now: int) -> list[Obstacle]:
     """What would hold the next decision back, were it made now."""
-    reason, goal, _ = wanted(tuner_state, learned)
+    reason, goal, _ = wanted(tuner_state, figures)
     round, here = tuner_state.round + 1, tuner_state.state
     if tuner_state.paused is not None and tuner_state.forced_move is None:
         return [Obstacle(what="move", knob=None, limit=f"paused: {tuner_state.paused}")]
     if notes := lost(tuner_state):
-        stale = learned.safety.outdated(tuner_state.origin)
-        found = [Obstacle(what="move", knob=None, limit=note) for note in [*notes, *stale]]
+        every = [*notes, *figures.outdated]
+        found = [Obstacle(what="move", knob=None, limit=note) for note in every]
         return found + _spent(tuner_state, now, round)
     if reason == "guard":
         return [Obstacle(what="move", knob=None, limit=note) for note in waits(tuner_state)]

@@ -11,6 +11,7 @@ from trimtab.live.state.guards import TOLERANCE, limited
 from trimtab.live.state.tuner_state import State, TunerState
 
 if TYPE_CHECKING:
+    from trimtab.live.state.learning.figures import Figures
     from trimtab.live.state.learning.learned import Learned
 
 
@@ -72,7 +73,7 @@ def decide(
     return payload
 
 
-def wanted(tuner_state: TunerState, learned: Learned) -> tuple[Reason, State, list[str]]:
+def wanted(tuner_state: TunerState, learned: Learned | Figures) -> tuple[Reason, State, list[str]]:
     """Who wants what, and why it may have to wait."""
     here, forced_move = tuner_state.state, tuner_state.forced_move
     if forced_move is not None:

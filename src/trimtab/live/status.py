@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
-from trimtab.live.helping import Helping, Noise, helping_of, noise_of, posterior_of
+from trimtab.live.helping import Helping, Noise, helping_of, noise_of
 from trimtab.live.obstacles import Obstacle, obstacles_of
 from trimtab.live.state.approval import expired
 from trimtab.live.state.guardrails import waits
 from trimtab.live.state.guards import room
-from trimtab.live.state.learning.learned import Learned
+from trimtab.live.state.learning.figures import Figures
 from trimtab.live.state.tuner_state import TunerState
 from trimtab.live.store.event import EPOCH, id_of
 
@@ -54,6 +54,7 @@ class Status:
     unanswered: int  # decisions of the last thousand of which nothing was told
     certificate: float  # a bound on the regret so far
     certified: bool
+    as_of: int | None = None  # the round of the last measurements in helping, noise, certificate
     units: Mapping[str, str] = field(default_factory=dict)  # of knobs and objectives that have one
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class Status:
             "  values: " + self._listed(self.values),
         ]
         if self.helping is not None:
-            lines.append(f"  {self.helping}")
+            lines.append(f"  {self.helping}{self.aged}")
             lines.append(f"  price of all moves so far: {self.helping.paid:.3g}")
         if self.goal is not None:
             lines.append("  goal:   " + self._listed(self.goal))
@@ -123,6 +124,12 @@ class Status:
         return "\n".join(lines)
 
     @property
+    def aged(self) -> str:
+        """How old the figures are, in words; nothing if all that was told is in them."""
+        old = self.as_of is not None and self.as_of < self.rounds
+        return f" (as of round {self.as_of:,})" if old else ""
+
+    @property
     def next_look(self) -> str | None:
         """When the policy looks again, in words; None if it never does."""
         if self.next_review is None:
@@ -136,11 +143,11 @@ class Status:
         return f"{value:.{digits}g} {self.units.get(name, '')}".rstrip()
 
 
-def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
+def status_of(tuner_state: TunerState, figures: Figures, *, now: int) -> Status:
     """The status at a time, in microseconds since 1970."""
     spec, forced_move = tuner_state.spec, tuner_state.forced_move
     mode: Mode = "tuning" if tuner_state.paused is None else "paused"
-    goal = learned.goal if tuner_state.paused is None else None
+    goal = figures.goal if tuner_state.paused is None else None
     if forced_move is not None:
         mode = "tuning" if forced_move.kind == "approved" else forced_move.kind
         goal = forced_move.goal
@@ -149,7 +156,6 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         tuner_state, proposal, now=now, round=tuner_state.round + 1
     ):
         proposal = None
-    certificate = learned.policy.certificate
     over = forced_move is not None and forced_move.by_guardrail
     rooms = [
         room(tuner_state, j, now, tuner_state.round + 1, over_budget=over)[0]
@@ -182,18 +188,19 @@ def status_of(tuner_state: TunerState, learned: Learned, *, now: int) -> Status:
         moves=tuner_state.changes,
         rollbacks=tuner_state.rollbacks,
         events=tuner_state.number,
-        next_review=learned.review,
-        helping=helping_of(tuner_state, posterior_of(learned)),
-        obstacles=tuple(obstacles_of(tuner_state, learned, now=now)),
-        noise=noise_of(tuner_state, learned),
+        next_review=figures.review,
+        helping=helping_of(tuner_state, figures),
+        obstacles=tuple(obstacles_of(tuner_state, figures, now=now)),
+        noise=noise_of(tuner_state, figures),
         alarms=tuner_state.alarms,
         last_alarm=(
             EPOCH + timedelta(microseconds=tuner_state.last_alarm) if tuner_state.alarms else None
         ),
         cuts=tuner_state.cuts,
         unanswered=sum(not trial.answered for trial in tuner_state.trials.values()),
-        certificate=certificate.bound,
-        certified=certificate.certified,
+        certificate=figures.certificate,
+        certified=figures.certified,
+        as_of=figures.as_of,
         units={
             **{knob.name: knob.unit for knob in spec.knobs if knob.unit},
             **{each.name: each.unit for each in spec.objectives if each.unit},

@@ -373,7 +373,7 @@ class Tuner:
             NotFound: there was no such decision.
         """
         from trimtab.live.explain import explained
-        from trimtab.live.helping import helping_of, posterior_of
+        from trimtab.live.helping import helping_of
 
         with self._follower.turn():
             self._follower.follow()
@@ -382,8 +382,8 @@ class Tuner:
             event = history.event(self._follower.read, number)
             look = event.payload.get("looked", number)
             source = history.event(self._follower.read, look) if look else None
-            tuner_state, learned = self._projection.tuner_state, self._projection.learned
-            helping = helping_of(tuner_state, posterior_of(learned))
+            tuner_state, _ = self._projection.tuner_state, self._projection.learned
+            helping = helping_of(tuner_state, self._projection.figures)  # all that was told
             decision = self._decision(event)
             return explained(tuner_state.spec, decision, source, known.told, helping)
 
@@ -429,13 +429,13 @@ class Tuner:
             return self._projection.tuner_state.spec
 
     def status(self) -> Status:
-        """Where the tuner stands."""
+        """Where the tuner stands; see `as_of` for how old its figures are."""
         from trimtab.live.status import status_of
 
         with self._follower.turn():
             self._follower.follow()
-            tuner_state, learned = self._projection.tuner_state, self._projection.learned
-            return status_of(tuner_state, learned, now=microseconds(self._follower.now()))
+            now = microseconds(self._follower.now())
+            return status_of(self._projection.tuner_state, self._projection.figures, now=now)
 
     # How every call goes.
 
@@ -480,10 +480,12 @@ class Tuner:
         return number_of(self.name, decision_id)
 
     def _handover(self, events: tuple[Event, ...]) -> list[Beside]:
-        """What was learned, for others to take over, if the decision comes after a look."""
-        if "look" not in events[0].payload:
+        """What was learned, for others to take over, if the decision moves, or after a look."""
+        payload = events[0].payload
+        if "look" not in payload and "state" not in payload:
             return []
-        return [self._journal.handover(events[0], self._projection.handover())]
+        content = self._projection.handover(payload.get("state"))
+        return [self._journal.handover(events[0], content)]
 
     def _first_decision(self, events: tuple[Event, ...]) -> Decision:
         """The decision that is about to be appended."""

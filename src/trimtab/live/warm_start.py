@@ -18,7 +18,6 @@ from trimtab.plain.faults import real, shown
 from trimtab.registry import suggestion
 
 CHUNK = 500  # states in one event
-MISSING = ("", None)
 
 
 def rows_of(
@@ -104,7 +103,7 @@ def _number(columns: Mapping[str, list[Any]], name: str, row: int) -> float:
 
 def _float(value: Any, name: str) -> float:
     """A number, or the text of one; NaN for what is missing."""
-    if value in MISSING:
+    if value is None or (isinstance(value, str) and not value):
         return nan
     if isinstance(value, str):
         try:

@@ -12,7 +12,8 @@ from trimtab.errors import InvalidInput
 
 LONGEST = 60  # characters of a value that a message repeats
 MOST = 20  # faults that one message lists
-SECRET = re.compile(r"://\S*@")
+SECRET = re.compile(r":(//)?.*@", re.DOTALL)  # a password may hold blanks, and any other sign
+NAMED = re.compile(r"(pass\w*\s*=).*", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,19 @@ def shown(value: Any) -> str:
     if isinstance(value, dict):
         return "a table"
     try:
-        text = SECRET.sub("://...@", repr(value))
+        text = masked(repr(value))
     except (ValueError, RecursionError):  # more digits, or deeper nested, than Python prints
         return f"a {type(value).__name__} too large to print"
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def masked(text: str) -> str:
+    """A text without what may be a password: up to the last @, and after `password=`.
+
+    >>> masked("mysql:me:a b@host"), masked("host=db password=x y"), masked("at noon")
+    ('mysql:...@host', 'host=db password=...', 'at noon')
+    """
+    return NAMED.sub(r"\1...", SECRET.sub(r":\1...@", text))
 
 
 def real(value: Any, name: str) -> float:

@@ -57,6 +57,45 @@ def test_other_schemes_are_refused_without_the_password(scheme: str) -> None:
     assert without_password("no url") == "no url"
 
 
+@pytest.mark.parametrize("password", [*AWKWARD, " ", "\n", "'", "\\", "&x=", "://", "{", "$", "é"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql:/me:{}@host/db",
+        "postgresql:me:{}@host",
+        "POSTGRESQL://me:{}@host/db",
+        "//me:{}@host/db",
+        "host=db user=me password={}",
+        "postgresql://me:{}/",
+        "mysql://me:{}@host/db",
+    ],
+)
+def test_what_is_nearly_a_url_becomes_no_file_and_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, password: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "{}/" in url and password in "@":
+        return  # that is a host
+    wrong = url.format(f"s3cr{password}3t")
+    with pytest.raises(InvalidInput) as refused:
+        open_journal(wrong)
+    assert "s3cr" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+    for text in (
+        f"storage = [{json.dumps(wrong)}]",
+        f'[source]\nkind = "sql"\nurl = {json.dumps(wrong)}',
+        f'[target]\nkind = "redis"\nurl = {json.dumps(wrong)}',
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            Spec.parse(text)
+        assert "@" not in wrong or "s3cr" not in str(refused.value)
+
+
+def test_a_path_with_any_signs_can_be_said(tmp_path: Path) -> None:
+    address = address_of(f"sqlite:///{tmp_path}/10:30@noon.db")
+    assert address.path == tmp_path / "10:30@noon.db"
+
+
 def test_a_spec_does_not_show_its_storage() -> None:
     plain = spec_with().to_dict() | {"storage": "ftp://me:s3cret@host/db"}
     with pytest.raises(InvalidInput, match="storage: give a URL") as refused:

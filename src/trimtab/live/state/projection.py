@@ -5,15 +5,17 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.spec import Spec
 from trimtab.live.state import packing
+from trimtab.live.state.learning.figures import LEAVE, Figures, Kept
 from trimtab.live.state.learning.lessons import Lesson
 from trimtab.live.state.reducer import Reading, apply, begun, replays
-from trimtab.live.state.tuner_state import TunerState
+from trimtab.live.state.tuner_state import State, TunerState
 from trimtab.live.store.event import Event
 from trimtab.live.store.faults import Damaged, SnapshotIgnored
 from trimtab.live.store.session import Read
@@ -55,7 +57,9 @@ class Projection:
         self._waiting: deque[Event] = deque()  # up to `at`, not in the tuner_state yet
         self._pending: deque[tuple[int, Lesson]] = deque()  # with their events
         self._whole = True  # whether no change was left half done, by Ctrl-C for example
-        self._looked: tuple[Event, Spec] | None = None  # the last decision after a look, and rules
+        self._looked: tuple[Event, Spec] | None = None  # the last one handed over, and the rules
+        self._kept = Kept()
+        self._review: list[int | None] = []  # as the last decision says it, if there is one
         self.handed_over: Callable[[Event], bytes | None] = lambda event: None
 
     @classmethod
@@ -123,10 +127,47 @@ class Projection:
         self._learned = learned
         self._whole = True
 
-    def handover(self) -> bytes:
-        """What was learned up to the last event, for others to take over."""
+    def handover(self, state: State | None = None) -> bytes:
+        """What was learned up to the last event, for others to take over; they move to `state`."""
         learned = self.learned
-        return packing.packed({"format": FORMAT, "learned": learned.plain()}, learned.arrays())
+        plain = {"format": FORMAT, "learned": learned.plain(), "figures": self._aged(state)}
+        return packing.packed(plain, learned.arrays())
+
+    # Figures.
+
+    @property
+    def figures(self) -> Figures:
+        """What was learned, in figures: with all lessons if the numerics are loaded.
+
+        Otherwise they are those of the last look, as it has written them down, if they still hold.
+        """
+        tuner_state = self.tuner_state
+        if self._learned is None:
+            known = self._kept.figures(tuner_state.state, tuner_state.origin, self._written)
+            if known is not None:
+                return replace(known, review=[known.review, *self._review][-1])
+        from trimtab.live.state.learning.comparing import figures_of
+
+        return figures_of(tuner_state, self.learned, tuner_state.state)
+
+    def _written(self, event: Event) -> dict[str, Any] | None:
+        """The figures that were handed over with a decision."""
+        content = self.handed_over(event)
+        try:
+            plain = {} if content is None else packing.plain_of(content)
+            return plain["figures"] if plain.get("format") == FORMAT else None
+        except UNUSABLE:
+            return None
+
+    def _aged(self, state: State | None) -> dict[str, Any] | None:
+        """The figures as of the last look, for who loads no numerics; None if that is unknown."""
+        from trimtab.live.state.learning.comparing import figures_of
+
+        tuner_state, learned = self.tuner_state, self.learned
+        as_of = self._kept.looked if learned.look is None else tuner_state.round
+        if as_of is None:
+            return None
+        return figures_of(tuner_state, learned, state or tuner_state.state, as_of=as_of).plain()
 
     # Reading.
 
@@ -185,8 +226,13 @@ class Projection:
         try:
             lessons = apply(self._tuner_state, event, reading)
             self._pending.extend((event.number, lesson) for lesson in lessons)
-            if event.kind == "decide" and "look" in event.payload:
-                self._looked = event, self._tuner_state.spec
+            told = event.kind in ("tell", "decide") and LEAVE.issuperset(map(type, lessons))
+            if event.kind == "decide":
+                self._review = [event.payload["review"]]
+                if "look" in event.payload or "state" in event.payload:
+                    self._looked, told = (event, self._tuner_state.spec), False
+            if not told:
+                self._kept.note(event, lessons)
         except FOREIGN as error:
             raise foreign(event, error) from error
 
@@ -204,6 +250,7 @@ class Projection:
             "spec": self._spec.to_dict(),
             "learned": self.learned.plain(),
             "tuner_state": self.tuner_state.plain(),
+            "figures": self._aged(None),
         }
         return packing.packed(rest, self.learned.arrays())
 
@@ -224,6 +271,7 @@ class Projection:
             tuner_state = TunerState.from_plain(rest["tuner_state"])
             unpack = partial(_unpacked, spec, tuner_state.spec, rest["learned"], snapshot.content)
             found = cls(tuner_state, unpack, spec, snapshot)
+            found._kept.begin(snapshot.number, rest.get("figures"))
             if again is None:
                 _ = found.learned
             else:

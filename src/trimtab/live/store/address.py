@@ -16,8 +16,15 @@ from urllib.parse import parse_qsl, unquote
 
 from trimtab.errors import InvalidInput
 from trimtab.live.spec.connect.environment import MASK, REFERENCE, expanded
+from trimtab.plain.faults import masked
 
 POSTGRES = re.compile(r"postgres(?:ql)?(?:\+[a-z0-9]+)?://(.*)", re.DOTALL)
+# What was meant for a server, and would become the name of a file with the password in it.
+SERVER = re.compile(
+    r"(postgres|mysql|mariadb|redis)\w*(\+\w+)?:|.*:.*@|.*\bpassword\s*=",
+    re.DOTALL | re.IGNORECASE,
+)
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
 HINT = (
     "give a path, sqlite:///path (an absolute path has four slashes) or "
     "postgresql://user@host/database"
@@ -34,8 +41,10 @@ class Address:
 
     def masked(self, text: str) -> str:
         """The text without the password."""
-        secret = self.options.get("password", "")
-        return text.replace(secret, MASK) if secret else text
+        for name in ("password", "sslpassword"):
+            if secret := self.options.get(name, ""):
+                text = text.replace(secret, MASK)
+        return text
 
 
 def address_of(url: str | os.PathLike[str]) -> Address:
@@ -55,7 +64,8 @@ def address_of(url: str | os.PathLike[str]) -> Address:
     if (match := POSTGRES.fullmatch(text)) is not None:
         return _server(match[1])
     name = expanded(text.removeprefix("sqlite:///"), "storage")
-    if "://" in name or name in ("", ":memory:"):
+    server = not text.startswith("sqlite:///") and SERVER.match(text)
+    if "://" in name or name in ("", ":memory:") or server:
         raise InvalidInput(f"{without_password(text)!r} is no place for a journal; {HINT}")
     return Address(name, Path(name))
 
@@ -67,8 +77,8 @@ def without_password(url: str) -> str:
     'mysql://me@host/db'
     """
     scheme, colon, rest = url.partition("://")
-    if not colon:
-        return url
+    if not colon or not SCHEME.fullmatch(scheme):
+        return masked(url)
     user, at, place = rest.rpartition("@")
     return f"{scheme}://{user.partition(':')[0]}{at}{place.partition('?')[0]}"
 
@@ -89,6 +99,10 @@ def _server(rest: str) -> Address:
     }
     plain = {key: expanded(unquote(x), "storage") for key, x in options.items() if x.strip(",")}
     plain |= {key: expanded(x, "storage") for key, x in parse_qsl(query, keep_blank_values=True)}
+    if re.search(r"[^0-9,]", plain.get("port", "")):
+        raise InvalidInput(
+            "the port in the URL of the storage is no number; is there no @ before the host?"
+        )
     at = f"{plain['user']}@" if "user" in plain else ""
     return Address(f"postgresql://{at}{unquote(hosts)}/{unquote(database)}", None, plain)
 

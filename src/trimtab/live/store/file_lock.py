@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import struct
 import threading
 import time
@@ -21,14 +22,21 @@ import zlib
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
-from weakref import WeakSet
 
 from trimtab.live.store.faults import Unavailable
+from trimtab.live.store.fork import holders, opening
 
 _NOTE = struct.Struct(">8sqq32s")
 _SUM = struct.Struct(">I")
 _MAGIC = b"trimtab1"
-_files: WeakSet[FileIO] = WeakSet()  # a forked child closes its copies: they would keep a lock
+
+
+class _File(FileIO):
+    """A file whose copy in a forked child is closed there: it would keep the lock."""
+
+    def forsake(self) -> None:
+        """In the child: leave the lock to the parent."""
+        self.close()
 
 
 def opened(path: Path) -> FileIO:
@@ -38,10 +46,16 @@ def opened(path: Path) -> FileIO:
         return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     try:
-        return FileIO(os.fspath(path), "r+", opener=opener)
+        with opening:
+            file = _File(os.fspath(path), "r+", opener=opener)
+            holders.add(file)
     except OSError as error:
         link = "it is a symbolic link; remove it" if path.is_symlink() else error.strerror
         raise Unavailable(f"{path} cannot be opened for writing: {link}") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise Unavailable(f"{path} is not a file; remove it")
+    return file
 
 
 def take(file: FileIO, deadline: float) -> bool:
@@ -49,7 +63,6 @@ def take(file: FileIO, deadline: float) -> bool:
 
     It is held until the file is closed.
     """
-    _files.add(file)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
@@ -68,11 +81,12 @@ def _wait(file: FileIO, had: threading.Event) -> None:
     If the caller has closed the file meanwhile, the lock goes with this descriptor.
     """
     try:
-        mine = FileIO(os.dup(file.fileno()))
+        with opening:
+            mine = _File(os.dup(file.fileno()))
+            holders.add(mine)
     except (OSError, ValueError):  # closed
         return
     with mine:
-        _files.add(mine)
         fcntl.flock(mine, fcntl.LOCK_EX)
         had.set()
 
@@ -93,15 +107,6 @@ def same(file: FileIO, path: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
         return False
-
-
-def _forsake() -> None:
-    """In a forked child: leave every lock to the parent."""
-    for file in list(_files):
-        file.close()
-
-
-os.register_at_fork(after_in_child=_forsake)
 
 
 class LastAck(NamedTuple):

@@ -30,6 +30,7 @@ from trimtab.live.store.event import (
     word,
 )
 from trimtab.live.store.faults import Damaged
+from trimtab.live.store.fork import wait_for
 from trimtab.live.store.session import MakeRows, Place, Session
 from trimtab.live.store.snapshot_table import Snapshot
 
@@ -52,6 +53,7 @@ class Journal:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._thread = threading.RLock()
+        wait_for(self._thread)
         self._process = os.getpid()
         self._ids: dict[str, int] = {}  # of tuners; they never change
         try:

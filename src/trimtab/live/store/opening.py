@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from trimtab.errors import InvalidInput
@@ -52,6 +53,12 @@ def open_journal(
     from trimtab.live.store.sqlite_database import SqliteDatabase, create
 
     path = address.path
+    try:
+        os.lstat(path)
+    except (OSError, ValueError) as error:  # a null character is a ValueError
+        if isinstance(error, ValueError) or error.errno == errno.ENAMETOOLONG:
+            said = f"{address.shown!r} cannot be the name of a file: {error}"
+            raise InvalidInput(said) from None
     if not read_only:
         create(path, timeout=timeout)
         with Journal(

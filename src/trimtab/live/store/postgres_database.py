@@ -21,7 +21,7 @@ from trimtab.live.store.address import Address
 from trimtab.live.store.database import FORMAT, PATIENCE, Beside, Execute, Row, Step
 from trimtab.live.store.event import Event, Head
 from trimtab.live.store.faults import Damaged, Unavailable
-from trimtab.live.store.fork import keep_from_children
+from trimtab.live.store.fork import holders, opening
 
 T = TypeVar("T")
 
@@ -76,7 +76,8 @@ class PostgresDatabase:
         self._address = address
         self._timeout = timeout
         self._connection = self._connected()
-        keep_from_children(self)
+        with opening:
+            holders.add(self)
         if not read_only:
             self._create()
         elif not self.query(TABLE):

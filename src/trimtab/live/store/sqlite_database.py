@@ -35,6 +35,7 @@ from trimtab.live.store.database import FORMAT, PATIENCE, Beside, Execute, Row, 
 from trimtab.live.store.event import Event, Head
 from trimtab.live.store.faults import Damaged, Unavailable
 from trimtab.live.store.file_lock import LastAck, opened, queue_up, read_ack, same, write_ack
+from trimtab.live.store.fork import opening
 
 T = TypeVar("T")
 
@@ -98,9 +99,10 @@ class SqliteDatabase:
             raise NotFound(f"there is no journal {path}")
         refuse_links(path)
         self._identity = path.stat()
-        with translated(self.name):
+        with translated(self.name), opening:
             self._connection = connected(path, read_only=read_only, timeout=timeout)
             self._execute("SELECT count(*) FROM sqlite_master")
+            self._parts = self._found()  # SQLite keeps them as long as anybody has them open
             self.header_format: int | None = self._execute("PRAGMA user_version")[0][0]
             if not read_only:
                 self._execute("PRAGMA foreign_keys = ON")
@@ -194,21 +196,30 @@ class SqliteDatabase:
         except Busy:
             return False
 
+    def _found(self) -> dict[Path, os.stat_result]:
+        """The log and the index of the log, as far as they are there."""
+        found = {}
+        for path in (beside(self._path, "wal"), beside(self._path, "shm")):
+            with suppress(FileNotFoundError):
+                found[path] = path.stat()
+        return found
+
     def _refuse_another_file(self) -> None:
-        """Refuse to write into a file that the path does not name any more: nobody would find it.
+        """Refuse to write into files that their paths do not name any more: nobody would find it.
 
         Raises:
             Unavailable: it was removed or replaced.
         """
-        try:
-            there = os.path.samestat(self._identity, self._path.stat())
-        except OSError:
-            there = False
-        if not there:
-            raise Unavailable(
-                f"{self.name} was removed or replaced while it was open: nothing was written; put "
-                "the file back, or open the journal again"
-            )
+        for path, before in {self._path: self._identity, **self._parts}.items():
+            try:
+                there = os.path.samestat(before, path.stat())
+            except OSError:
+                there = False
+            if not there:
+                raise Unavailable(
+                    f"{path} was removed or replaced while it was open: nothing was written; put "
+                    "the file back, or open the journal again"
+                )
 
     def complaint(self, *, full: bool) -> str | None:
         """What SQLite finds wrong with the file, or which acknowledged event is not in it."""
@@ -312,7 +323,8 @@ def create(path: Path, *, timeout: float) -> None:
         opened(beside(path, "lock")) as lock,
     ):
         my_turn(path, queue, lock, timeout)
-        _create(path, timeout)
+        with opening:
+            _create(path, timeout)
 
 
 def _create(path: Path, timeout: float) -> None:
