@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from benchmarks.league import plans
+from benchmarks.league.recorded import recorded
 from benchmarks.proving import windows as raw
 from benchmarks.proving.arms import (
     ENTRIES,
@@ -23,6 +24,7 @@ from benchmarks.proving.arms import (
     OURS,
     WATCHING,
     Arm,
+    BestKnown,
     Fixed,
     Rival,
     Tuned,
@@ -211,6 +213,13 @@ def test_arms_stay_in_the_domain_and_bear_missing_metrics(make: Any, tmp_path: P
     finally:
         arm.close()
     assert isinstance(arm, Fixed | Rival | Tuned)
+
+
+def test_the_best_values_of_the_recording_are_set_before_the_first_window(tmp_path: Path) -> None:
+    world = recorded("cache-service")
+    arm = BestKnown(world.spec, horizon=30, seed=1, folder=tmp_path)
+    played = world.spec.state(arm.values())
+    assert world.loss(played) < 1.02 * world.optimum.value  # but for the steps of integer knobs
 
 
 def test_the_fixed_arm_always_plays_and_unknown_arms_are_refused() -> None:
