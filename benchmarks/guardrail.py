@@ -24,9 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import trimtab as tt
 from benchmarks.league.recorded import Recorded, recorded
 from benchmarks.proving.arms import only_watching
+from trimtab.arrays import Array
 from trimtab.live import Spec
 
 WINDOWS, SLOWER_FROM = 320, 10
+SEARCHED = 20_000  # states
 SPEC = Path(__file__).parents[1] / "examples" / "cache-service" / "guardrail.toml"
 
 
@@ -62,6 +64,43 @@ def breaches(spec: Spec, seen: list[dict[str, float]], fixed: list[dict[str, flo
     )
 
 
+def least(world: Recorded, spec: Spec) -> tuple[float, float]:
+    """The least expected loss of any state, and of those that keep the guardrails on average.
+
+    As shares of that of the start state: what nobody can go below, whatever they know. States all
+    over the box, then ever nearer to the best of them.
+    """
+    rng, domain, objectives = np.random.default_rng(0), spec.problem.domain, world.spec.objectives
+
+    def judged(states: list[Array]) -> list[tuple[float, dict[str, float]]]:
+        found = []
+        for losses in world.means(np.array(states)).tolist():
+            pairs = zip(objectives, losses, strict=True)
+            metrics = {each.name: each.value(loss) for each, loss in pairs}
+            found.append((float(spec.problem.weights @ spec.losses(metrics)), metrics))
+        return found
+
+    ((start, baselines),) = judged([spec.start])
+
+    def best(states: list[Array], all_states: bool) -> tuple[float, int]:
+        return min(
+            (loss / start, n)
+            for n, (loss, metrics) in enumerate(judged(states))
+            if all_states or all(rule.holds(metrics, baselines) for rule in spec.constraints)
+        )
+
+    anywhere = [spec.start, *(domain.sample(rng) for _ in range(SEARCHED))]
+    shares = []
+    for all_states in (True, False):
+        states = anywhere
+        for radius in (0.1, 0.05, 0.02, 0.01):
+            middle = states[best(states, all_states)[1]]
+            near = middle + rng.normal(0.0, radius, (SEARCHED // 10, middle.size))
+            states = [middle, *(domain.project(np.clip(x, 0.0, 1.0)) for x in near)]
+        shares.append(best(states, all_states)[0])
+    return shares[0], shares[1]
+
+
 def main() -> None:
     """Print a line per seed and arm, and their means."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -92,6 +131,8 @@ def main() -> None:
             print(f"{name:<13} {seed:>4}  {share:>10.3f}", *(f"{n:>9}" for n in counts), flush=True)
     for name, rows in table.items():
         print(f"{name:<13} mean  ", "  ".join(f"{x:9.3f}" for x in np.mean(rows, axis=0)))
+    free, kept = least(world, spec)
+    print(f"best state of all {free:.3f}, of those that keep the guardrails {kept:.3f}")
 
 
 if __name__ == "__main__":
